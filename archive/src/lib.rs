@@ -1,0 +1,1 @@
+//! Map to be written with the crate.

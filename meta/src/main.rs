@@ -1,0 +1,2 @@
+//! The `hone` command.
+fn main() {}

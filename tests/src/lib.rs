@@ -1,0 +1,1 @@
+//! Holds only integration tests; see the files beside `src`.
