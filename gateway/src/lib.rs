@@ -1,1 +1,5 @@
-//! Map to be written with the crate.
+//! The one door out of a sandbox: model providers, metering, caps, records and the rehearsal model.
+
+pub mod completion;
+pub mod rehearsal;
+pub mod tokens;
