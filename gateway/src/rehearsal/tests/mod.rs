@@ -1,0 +1,4 @@
+//! The stand-in on a stage.
+
+mod solving;
+mod stage;
