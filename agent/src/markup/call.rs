@@ -11,8 +11,14 @@ use super::block::{self, Opening, Value};
 pub const STOP: [&str; 2] = ["</TOOL_CALL>", "</AGENT_CALL>"];
 
 /// Closing tags of the call syntax. A value that holds one is written with a fence.
-pub const CLOSING_TAGS: [&str; 6] =
-    ["</TOOL_CALL>", "</AGENT_CALL>", "</TOOL_ARGS>", "</AGENT_ARGS>", "</TOOL_NAME>", "</AGENT_NAME>"];
+pub const CLOSING_TAGS: [&str; 6] = [
+    "</TOOL_CALL>",
+    "</AGENT_CALL>",
+    "</TOOL_ARGS>",
+    "</AGENT_ARGS>",
+    "</TOOL_NAME>",
+    "</AGENT_NAME>",
+];
 
 /// What is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,7 +196,10 @@ fn next_tag(text: &str) -> Result<Tag<'_>, Flaw> {
         None if text.is_empty() || (text.starts_with('<') && !text.contains('>')) => {
             Err(Flaw::Cut(Place::Tags))
         }
-        None => Err(Flaw::Wrong(format!("there is text between the tags of the call: {}", excerpt(text)))),
+        None => Err(Flaw::Wrong(format!(
+            "there is text between the tags of the call: {}",
+            excerpt(text)
+        ))),
     }
 }
 

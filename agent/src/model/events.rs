@@ -54,7 +54,8 @@ impl Events {
     /// Delivers events as they come, for as long as it is polled.
     pub async fn deliver(&self, gateway: &Gateway) {
         loop {
-            let events: Vec<Event> = self.queue.borrow().waiting.iter().take(BATCH).cloned().collect();
+            let events: Vec<Event> =
+                self.queue.borrow().waiting.iter().take(BATCH).cloned().collect();
             if events.is_empty() {
                 self.empty.notify_waiters();
                 self.news.notified().await;

@@ -74,10 +74,9 @@ impl Shell {
             .stdin(Stdio::from(OwnedFd::from(report_end)))
             .stdout(output_end.try_clone()?)
             .stderr(output_end);
-        let mut child = supervisor.spawn().map_err(|source| ShellError::Start {
-            supervisor: self.supervisor.clone(),
-            source,
-        })?;
+        let mut child = supervisor
+            .spawn()
+            .map_err(|source| ShellError::Start { supervisor: self.supervisor.clone(), source })?;
         // The command owns the other ends of the pipe and the socket now.
         drop(supervisor);
 

@@ -105,7 +105,8 @@ impl Parser<'_> {
 
 /// Returns the length of the number with which a text begins, an exponent included.
 fn number_length(text: &str) -> usize {
-    let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let digits =
+        |text: &str| text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let length = digits(text);
     let Some(exponent) = text[length..].strip_prefix(['e', 'E']).filter(|_| length > 0) else {
         return length;

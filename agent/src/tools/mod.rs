@@ -21,7 +21,7 @@ mod search_text;
 mod submit_answer;
 mod view_directory;
 
-pub use arguments::Mistake;
+pub use arguments::{Mistake, read as read_arguments};
 pub use desk::{Desk, Finish};
 pub use document::{Argument, Kind};
 pub use tool::{Kit, Tool, ToolError};

@@ -77,7 +77,11 @@ impl Tool {
     }
 
     /// Carries the tool out.
-    pub async fn run(&self, given: Map<String, Value>, desk: &mut Desk) -> Result<String, ToolError> {
+    pub async fn run(
+        &self,
+        given: Map<String, Value>,
+        desk: &mut Desk,
+    ) -> Result<String, ToolError> {
         self.runner.run(Value::Object(given), desk).await
     }
 }
@@ -106,8 +110,9 @@ where
         desk: &'a mut Desk,
     ) -> LocalBoxFuture<'a, Result<String, ToolError>> {
         Box::pin(async move {
-            let arguments = serde_json::from_value(given)
-                .map_err(|error| ToolError::refused(format!("an argument does not fit: {error}")))?;
+            let arguments = serde_json::from_value(given).map_err(|error| {
+                ToolError::refused(format!("an argument does not fit: {error}"))
+            })?;
             (self.function)(arguments, desk).await
         })
     }
