@@ -20,15 +20,20 @@
 //! | [`split`], [`selection`] | search and held-out problems; subsets |
 //! | [`kind`] | the trait of a kind and the list of all kinds |
 //! | [`submission`] | what the agent left, read safely; scores |
-//! | `edit`, `nav` | the two synthetic kinds and their generators |
-//! | `origin` | where generators get source code: git repositories, published wheels |
+//! | [`edit`], [`nav`] | the two synthetic kinds and their generators |
+//! | [`build`], [`origin`] | building a suite, and where generators get source code: git repositories, published wheels |
 //! | [`builtin`], [`library`] | the small suites that are part of the program; where suites are found by name |
 
+mod block;
+pub mod build;
 pub mod builtin;
 pub mod digest;
+pub mod edit;
 pub mod files;
 pub mod kind;
 pub mod library;
+pub mod nav;
+pub mod origin;
 pub mod selection;
 pub mod split;
 pub mod submission;

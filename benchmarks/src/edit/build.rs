@@ -1,0 +1,168 @@
+//! Makes `edit` problems of changes.
+
+use super::EditData;
+use super::lines::{distance, lines};
+use crate::block;
+use crate::build::BuildError;
+use crate::digest::Digest;
+use crate::files::{Entry, Files, Tree};
+use crate::origin::{Change, ChangeSource, OriginError};
+use crate::suite::{Draft, Problem, ProblemId, Suite, SuiteError};
+use indexmap::IndexMap;
+use std::sync::Arc;
+
+/// Largest side of a change, in bytes. A target stands in the statement, so it has to fit a context window
+/// several times.
+pub const LARGEST: usize = 64 << 10;
+
+/// Borders of the classes of difficulty, in changed lines; a change above the last is left out.
+const CLASSES: [usize; 4] = [6, 16, 40, 160];
+
+/// How many changes are looked at for each problem wanted, so that all classes can be filled from long
+/// histories without reading them to the end.
+const LOOKED_AT: usize = 40;
+
+/// Builds a suite of at most `count` problems.
+pub fn build(
+    name: &str,
+    source: &dyn ChangeSource,
+    count: usize,
+    seed: u64,
+) -> Result<Suite, BuildError> {
+    let looked_at = count.saturating_mul(LOOKED_AT);
+    let changes = source.changes(looked_at)?;
+    let mut classes: [Vec<&Change>; CLASSES.len()] = Default::default();
+    for change in changes.list.iter().filter(|c| is_fair(c)).take(looked_at) {
+        let size = distance(&lines(&change.before), &lines(&change.after));
+        if let Some(class) = CLASSES.iter().position(|most| size <= *most) {
+            classes[class].push(change);
+        }
+    }
+    for class in &mut classes {
+        class.sort_by_cached_key(|change| rank(seed, &change.id));
+    }
+    let chosen = take_in_turn(&classes, count);
+    let mut files = Files::default();
+    let mut problems = Vec::new();
+    for change in chosen {
+        let mut tree = Tree::new();
+        let before = (change.path.clone(), Arc::from(change.before.as_slice()));
+        for (path, bytes) in source.around(change)?.into_iter().chain([before]) {
+            let content = files.add_content(&bytes);
+            tree.insert(path, Entry { content, executable: false });
+        }
+        let data = EditData {
+            path: change.path.clone(),
+            target: String::from_utf8_lossy(&change.after).into_owned(),
+            origin: change.origin.clone(),
+        };
+        problems.push(Problem {
+            id: ProblemId(format!("edit-{}", change.id)),
+            group: Some(change.group.clone()),
+            tree: Some(files.add_tree(tree).map_err(SuiteError::from)?),
+            data: serde_json::json!(data),
+        });
+    }
+    if problems.is_empty() {
+        let what = format!("{}: none of its changes is fit for an edit problem", changes.about);
+        return Err(OriginError::TooLittle(what).into());
+    }
+    problems.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(Suite::new(Draft {
+        name: name.to_owned(),
+        kind: "edit".to_owned(),
+        about: format!("Make a file equal to a target; changes from {}", changes.about),
+        source: changes.source.clone(),
+        seed,
+        options: IndexMap::from([("scoring".to_owned(), "change".to_owned())]),
+        subsets: IndexMap::new(),
+        problems,
+        files,
+    })?)
+}
+
+fn rank(seed: u64, id: &str) -> Digest {
+    Digest::of_parts("hone edit draw 1", [&seed.to_le_bytes()[..], id.as_bytes()])
+}
+
+/// Takes from the classes by turns, so that all sizes of change are there where the source has them.
+fn take_in_turn<'a>(classes: &[Vec<&'a Change>], count: usize) -> Vec<&'a Change> {
+    let longest = classes.iter().map(Vec::len).max().unwrap_or(0);
+    (0..longest)
+        .flat_map(|at| classes.iter().filter_map(move |class| class.get(at).copied()))
+        .take(count)
+        .collect()
+}
+
+/// Leaves out what is trivial, generated, or cannot be shown.
+fn is_fair(change: &Change) -> bool {
+    let sides = [&change.before, &change.after];
+    change.path.ends_with(".py")
+        && block::fits_attribute(&change.path)
+        && crate::files::check_path(&change.path).is_ok()
+        && sides.iter().all(|side| {
+            !side.is_empty()
+                && side.len() <= LARGEST
+                && !side.contains(&0)
+                && std::str::from_utf8(side).is_ok()
+        })
+        && !is_generated(&change.path, &change.before)
+        && !is_trivial(&change.before, &change.after)
+}
+
+fn is_generated(path: &str, text: &[u8]) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let folders = ["/migrations/", "/_vendor/", "/vendor/", "/vendored/", "/locale/"];
+    let head = &text[..text.len().min(1000)];
+    let head = String::from_utf8_lossy(head).to_lowercase();
+    name.ends_with("_pb2.py")
+        || name.ends_with("_pb2_grpc.py")
+        || ["_version.py", "version.py", "__version__.py", "__about__.py"].contains(&name)
+        || folders.iter().any(|folder| format!("/{path}").contains(folder))
+        || ["do not edit", "autogenerated", "auto-generated", "generated by", "@generated"]
+            .iter()
+            .any(|mark| head.contains(mark))
+}
+
+/// Tells whether nothing but white space changed, or nothing but the statement of a version or a year.
+fn is_trivial(before: &[u8], after: &[u8]) -> bool {
+    let visible = |text: &[u8]| -> Vec<u8> {
+        text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect()
+    };
+    if visible(before) == visible(after) {
+        return true;
+    }
+    let is_stamp = |line: &&[u8]| {
+        let line = String::from_utf8_lossy(line).to_lowercase();
+        let line = line.trim();
+        line.is_empty()
+            || line.starts_with("__version__")
+            || line.starts_with("version =")
+            || line.starts_with("__date__")
+            || line.contains("copyright")
+    };
+    let rest = |text: &[u8]| -> Vec<u8> {
+        lines(text).into_iter().filter(|line| !is_stamp(line)).collect::<Vec<_>>().concat()
+    };
+    rest(before) == rest(after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_generated, is_trivial};
+
+    #[test]
+    fn white_space_and_versions_are_trivial() {
+        assert!(is_trivial(b"a = 1\nb\n", b"a  = 1\n\nb\n"));
+        assert!(is_trivial(b"__version__ = '1'\nx\n", b"__version__ = '2'\nx\n"));
+        assert!(!is_trivial(b"__version__ = '1'\nx\n", b"__version__ = '2'\ny\n"));
+    }
+
+    #[test]
+    fn generated_files_are_known_by_name_and_by_head() {
+        assert!(is_generated("a/b_pb2.py", b""));
+        assert!(is_generated("migrations/0001.py", b""));
+        assert!(is_generated("a.py", b"# Generated by a tool\n"));
+        assert!(!is_generated("a/generator.py", b"import os\n"));
+    }
+}
