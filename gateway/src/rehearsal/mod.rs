@@ -13,7 +13,7 @@
 //! | `coder` on a navigation problem | guesses among search hits, or compares definitions with imports where a tool finds them | [`navigate`] |
 //! | `coder` that improves an agent | picks a proposal that the archive does not show yet and makes it | [`improve`], [`proposals`] |
 //! | `coder` that repairs one | mends one kind of mistake, and fails at another | [`repair`] |
-//! | `overseer` | judges the rendered view of a trial | [`judge`] |
+//! | the overseer's judge | follows what the detectors found | [`judge`] |
 //! | anything else | a sentence or two | here |
 //!
 //! How it reads the dialogue stands in [`prompt`], how a worker is played without memory in
@@ -53,6 +53,10 @@ const PATIENT_REPEATS: u32 = 6;
 /// How long a worker that is stuck is held back at each repeat.
 const STUCK_PAUSE: Duration = Duration::from_millis(1_000);
 
+/// What it says where it has no part to play.
+const SMALL_TALK: &str = "This is a rehearsal stand-in, not a language model. From what it was \
+                          shown it has nothing to object to: keep the change small and test it.";
+
 /// What the stand-in answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
@@ -72,6 +76,10 @@ pub fn reply(request: &ChatRequest, seed: u64) -> Completion {
 pub fn answer(request: &ChatRequest, seed: u64) -> Answer {
     let mut pause = Duration::ZERO;
     let text = match Prompt::read(request) {
+        None => match judge::view_in(request) {
+            Some(view) => judge::judge(&view),
+            None => SMALL_TALK.to_owned(),
+        },
         Some(prompt) => {
             let mut repeats = 0;
             let whole = script::play(&prompt, |script| {
@@ -83,12 +91,6 @@ pub fn answer(request: &ChatRequest, seed: u64) -> Answer {
                 pause = STUCK_PAUSE;
             }
             script::rest_of(&whole, &prompt.unfinished, &request.stop)
-        }
-        None if request.model == "overseer" => judge::judge(request),
-        None => {
-            "This is a rehearsal stand-in, not a language model. From what it was shown it has \
-                 nothing to object to: keep the change small and test it."
-                .to_owned()
         }
     };
     Answer { completion: finished(&text, request), pause }
