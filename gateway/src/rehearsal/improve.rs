@@ -46,7 +46,7 @@ fn make(script: &mut Script<'_>, proposal: &Proposal) -> Result<String, Say> {
     let Proposal { title, reason, .. } = proposal;
     let paths: &[&str] = match proposal.kind {
         Kind::FindDefinition => &[DESCRIPTION, CHANGE_LOG, proposals::TOOLS, "Cargo.toml"],
-        Kind::ReplaceInFile | Kind::CountLines | Kind::OutlineFile => {
+        Kind::ReplaceInFile | Kind::MeasureFiles | Kind::OutlineFile => {
             &[DESCRIPTION, CHANGE_LOG, proposals::TOOLS]
         }
         _ => &[DESCRIPTION, CHANGE_LOG],

@@ -90,7 +90,7 @@ pub fn answer(request: &ChatRequest, seed: u64) -> Answer {
             if repeats >= PATIENT_REPEATS {
                 pause = STUCK_PAUSE;
             }
-            script::rest_of(&whole, &prompt.unfinished, &request.stop)
+            script::rest_of(&whole, &prompt.unfinished)
         }
     };
     Answer { completion: finished(&text, request), pause }

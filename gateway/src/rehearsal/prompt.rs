@@ -22,8 +22,7 @@ pub(crate) struct Prompt {
     pub files: BTreeMap<String, String>,
     /// The finished exchanges, oldest first.
     pub turns: Vec<Turn>,
-    /// What the model has said since the last result, where a stop sequence cut it in the middle
-    /// of a call.
+    /// What the model has said since the last result, where it was cut in the middle of a call.
     pub unfinished: String,
 }
 

@@ -190,11 +190,11 @@ pub(crate) fn play(
     }
 }
 
-/// Goes on where one of the `stop` texts cut a reply in the middle of an argument.
-pub(crate) fn rest_of(reply: &str, unfinished: &str, stop: &[String]) -> String {
-    let was_cut = stop.iter().any(|stop| unfinished.ends_with(stop.as_str()));
+/// Goes on where a reply was cut: what was said since the last result is the beginning of the same
+/// reply, with the stop text put back that ended it.
+pub(crate) fn rest_of(reply: &str, unfinished: &str) -> String {
     match reply.strip_prefix(unfinished) {
-        Some(rest) if was_cut && !rest.is_empty() => rest.to_owned(),
+        Some(rest) if !rest.is_empty() => rest.to_owned(),
         _ => reply.to_owned(),
     }
 }

@@ -57,9 +57,12 @@ pub(crate) fn apply(script: &mut Script<'_>, kind: Kind) -> Result<Made, Say> {
             let source = include_str!("find_definition.rs.txt");
             add_tool(script, "find_definition", "search_text", source)
         }
-        Kind::CountLines => {
-            add_tool(script, "count_lines", "view_directory", include_str!("count_lines.rs.txt"))
-        }
+        Kind::MeasureFiles => add_tool(
+            script,
+            "measure_files",
+            "view_directory",
+            include_str!("measure_files.rs.txt"),
+        ),
         Kind::OutlineFile => {
             add_tool(script, "outline_file", "open_files", include_str!("outline_file.rs.txt"))
         }

@@ -66,7 +66,7 @@ pub struct Proposal {
 pub(crate) enum Kind {
     ReplaceInFile,
     FindDefinition,
-    CountLines,
+    MeasureFiles,
     Wording,
     ShortResults,
     ProtocolNote,
@@ -93,10 +93,10 @@ pub const PROPOSALS: [Proposal; 10] = [
         kind: Kind::FindDefinition,
     },
     Proposal {
-        title: "Add count_lines: sizes of the files of a directory",
+        title: "Add measure_files: how long the files of a directory are",
         reason: "Knowing how long files are before opening them would save context.",
         fate: Fate::NotBuilt,
-        kind: Kind::CountLines,
+        kind: Kind::MeasureFiles,
     },
     Proposal {
         title: "Say in the change log how the tools are meant",

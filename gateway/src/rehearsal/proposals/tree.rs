@@ -76,7 +76,8 @@ pub(super) fn begin_run(text: &str, lines: &str) -> Option<String> {
 
 /// Puts an entry at the top of a change log, below its heading.
 pub(crate) fn add_entry(log: &str, title: &str, reason: &str) -> String {
-    let entry = format!("## {title}\n\n{reason}\n");
+    let entry =
+        format!("## {title}\n\n* Change: {title}.\n* Hypothesis: {reason}\n* Outcome: pending\n");
     if log.contains(&entry) {
         return log.to_owned();
     }
@@ -143,11 +144,26 @@ mod tests {
 
     #[test]
     fn the_newest_entry_of_the_change_log_stands_first() {
+        let entry = |title: &str, reason: &str| {
+            format!(
+                "## {title}\n\n* Change: {title}.\n* Hypothesis: {reason}\n* Outcome: pending\n"
+            )
+        };
         let one = add_entry("# Changes\n\nWords.\n", "One", "First.");
-        assert_eq!(one, "# Changes\n\nWords.\n\n## One\n\nFirst.\n");
+        assert_eq!(one, format!("# Changes\n\nWords.\n\n{}", entry("One", "First.")));
         let two = add_entry(&one, "Two", "Second.");
-        assert_eq!(two, "# Changes\n\nWords.\n\n## Two\n\nSecond.\n\n## One\n\nFirst.\n");
+        assert_eq!(
+            two,
+            format!(
+                "# Changes\n\nWords.\n\n{}\n{}",
+                entry("Two", "Second."),
+                entry("One", "First.")
+            )
+        );
         assert_eq!(add_entry(&two, "One", "First."), two);
-        assert_eq!(add_entry("", "One", "First."), "# Changes\n\n## One\n\nFirst.\n");
+        assert_eq!(
+            add_entry("", "One", "First."),
+            format!("# Changes\n\n{}", entry("One", "First."))
+        );
     }
 }

@@ -105,7 +105,7 @@ fn each_proposal_changes_what_its_fate_needs() {
             "Add find_definition" => {
                 &["Cargo.toml", "src/tools/find_definition.rs", "src/tools/mod.rs"]
             }
-            "Add count_lines" => &["src/tools/count_lines.rs", "src/tools/mod.rs"],
+            "Add measure_files" => &["src/tools/measure_files.rs", "src/tools/mod.rs"],
             "Add outline_file" => &["src/tools/mod.rs", "src/tools/outline_file.rs"],
             "Keep search results short to save context" => &["src/tools/search_text.rs"],
             "Note in the protocol how tools are added" => &["protocol/src/lib.rs"],
@@ -145,7 +145,7 @@ fn proposals_apply_one_after_the_other_to_the_same_tree() {
         titles.dedup();
         assert_eq!(titles.len(), PROPOSALS.len(), "each proposal once: {tried:?}");
         let tools = &tree["src/tools/mod.rs"];
-        for tool in ["replace_in_file", "find_definition", "count_lines", "outline_file"] {
+        for tool in ["replace_in_file", "find_definition", "measure_files", "outline_file"] {
             assert_eq!(tools.matches(&format!("{tool}::tool(),")).count(), 1, "{tool}");
         }
         assert_eq!(improved(&tree, &tried, number).files, tree, "nothing is left to propose");
@@ -217,7 +217,7 @@ fn a_missing_import_is_mended() {
 #[test]
 fn a_wrong_type_is_changed_again_and_again_to_another_wrong_one() {
     let mut tree = improved(&seed_tree(), &before(proposal(Fate::NotBuilt)), 0).files;
-    let file = "src/tools/count_lines.rs";
+    let file = "src/tools/measure_files.rs";
     for wanted in ["u64", "i64", "u128"] {
         tree = repaired(&tree, file).files;
         assert!(tree[file].contains(&format!("let total: {wanted} = counts")));

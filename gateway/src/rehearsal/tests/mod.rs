@@ -1,4 +1,5 @@
 //! The stand-in on a stage.
 
+mod improving;
 mod solving;
 mod stage;

@@ -39,6 +39,7 @@ pub struct Stage {
     pub replies: Vec<Answer>,
     /// A notice that is put into each message to the model from now on.
     pub notice: Option<String>,
+    cut: bool,
 }
 
 impl Stage {
@@ -62,6 +63,7 @@ impl Stage {
             calls: Vec::new(),
             replies: Vec::new(),
             notice: None,
+            cut: false,
         }
     }
 
@@ -116,7 +118,11 @@ impl Stage {
 
         let mut messages = vec![ChatMessage::system(system), ChatMessage::user(core)];
         messages.extend(self.dialogue.iter().cloned());
-        let stop = STOP.iter().map(|s| (*s).to_owned()).collect();
+        // A reply that was cut by a stop text is gone on with without stop texts.
+        let stop = match self.cut {
+            true => Vec::new(),
+            false => STOP.iter().map(|s| (*s).to_owned()).collect(),
+        };
         ChatRequest { stop, ..ChatRequest::new("main", messages) }
     }
 
@@ -138,17 +144,20 @@ impl Stage {
             let reply = answer(&self.request(), self.seed);
             self.replies.push(reply.clone());
             let reply = reply.completion;
-            assert!(STOP.iter().all(|stop| !reply.text.contains(stop)));
             let text = format!("{unfinished}{}", reply.text);
-            let FinishReason::StopText(closing) = reply.finish else {
-                panic!("a reply without a call: {}", reply.text)
+            let closing = match &reply.finish {
+                FinishReason::StopText(stop) => stop.as_str(),
+                _ if self.cut => "",
+                _ => panic!("a reply without a call: {}", reply.text),
             };
-            if self.read_call(&format!("{text}{closing}")).is_none() {
-                // Cut inside an argument: the agent puts the stop text back and asks to go on.
+            self.cut = self.read_call(&format!("{text}{closing}")).is_none();
+            if self.cut {
+                // The agent puts the stop text back and asks to go on.
                 let said = format!("{}{closing}", reply.text);
                 unfinished.push_str(&said);
                 self.dialogue.push(ChatMessage::assistant(said));
-                self.dialogue.push(ChatMessage::user("<NOTICE kind=\"warning\">Go on.</NOTICE>"));
+                let notice = "<NOTICE kind=\"limit\">Your reply was cut.</NOTICE>";
+                self.dialogue.push(ChatMessage::user(notice));
                 continue;
             }
             let (name, arguments) = self.read_call(&format!("{text}{closing}")).unwrap();
