@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The seed agent's source: path and text.
-fn seed_tree() -> BTreeMap<String, String> {
+pub fn seed_tree() -> BTreeMap<String, String> {
     fn read(folder: &Path, root: &Path, files: &mut BTreeMap<String, String>) {
         for entry in fs_err::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -44,19 +44,19 @@ fn coder(role: &str, statement: &str, tree: &BTreeMap<String, String>) -> Stage 
 }
 
 /// Lets the stand-in make the proposal that comes after those tried.
-fn improved(tree: &BTreeMap<String, String>, tried: &[(&str, &str)], seed: u64) -> Stage {
+pub fn improved(tree: &BTreeMap<String, String>, tried: &[(&str, &str)], seed: u64) -> Stage {
     let mut stage = coder("improve", &improve_statement(tried), tree).with_seed(seed);
     let (last, _) = stage.play(60);
     assert_eq!(last, "return_result");
     stage
 }
 
-fn proposal(fate: Fate) -> &'static Proposal {
+pub fn proposal(fate: Fate) -> &'static Proposal {
     PROPOSALS.iter().find(|proposal| proposal.fate == fate).unwrap()
 }
 
 /// What was tried when a proposal comes next with seed 0.
-fn before(wanted: &Proposal) -> Vec<(&'static str, &'static str)> {
+pub fn before(wanted: &Proposal) -> Vec<(&'static str, &'static str)> {
     PROPOSALS.iter().take_while(|p| *p != wanted).map(verdict_and_title).collect()
 }
 
@@ -196,7 +196,7 @@ fn proposal_named(title: &str) -> &'static Proposal {
 }
 
 /// Lets the stand-in repair a tree; the log names the file of the error.
-fn repaired(tree: &BTreeMap<String, String>, file: &str) -> Stage {
+pub fn repaired(tree: &BTreeMap<String, String>, file: &str) -> Stage {
     let statement = format!(
         "It does not build.\n<BUILD_LOG>\nerror[E0433]: failed to resolve\n --> {file}:26:16\n</BUILD_LOG>\n"
     );

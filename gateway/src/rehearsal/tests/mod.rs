@@ -1,5 +1,6 @@
 //! The stand-in on a stage.
 
+mod building;
 mod improving;
 mod solving;
 mod stage;
