@@ -22,6 +22,7 @@
 //! | [`submission`] | what the agent left, read safely; scores |
 //! | [`edit`], [`nav`] | the two synthetic kinds and their generators |
 //! | [`build`], [`origin`] | building a suite, and where generators get source code: git repositories, published wheels |
+//! | [`swe`] | SWE-bench: rows, grading as the official harness grades, trials |
 //! | [`builtin`], [`library`] | the small suites that are part of the program; where suites are found by name |
 
 mod block;
@@ -38,6 +39,7 @@ pub mod selection;
 pub mod split;
 pub mod submission;
 pub mod suite;
+pub mod swe;
 
 pub use digest::Digest;
 pub use kind::{Collect, Environment, GradingRoom, Kind, ProblemError, Root};

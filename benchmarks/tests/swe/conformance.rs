@@ -1,0 +1,117 @@
+//! Agreement with the official harness, case by case.
+
+use std::path::Path;
+
+use hone_benchmarks::swe::batch::{Answer, CaseFiles};
+use hone_benchmarks::swe::command::{self, SummaryRequest};
+use hone_benchmarks::swe::json::{self, Value};
+
+use super::material::{canonical, case_files, folder, lines, text};
+
+fn dump(value: &Value) -> String {
+    let mut out = String::new();
+    value.write(&mut out);
+    out
+}
+
+/// Runs every grading case and gives the number of cases and what disagrees.
+fn disagreements(folder: &Path, answer: Answer, key: &str) -> (usize, Vec<String>) {
+    let dir = tempfile::tempdir().unwrap();
+    let files = CaseFiles {
+        log: dir.path().join("test_output.txt"),
+        instance: dir.path().join("instance.json"),
+        prediction: dir.path().join("prediction.json"),
+    };
+    let (mut cases, mut wrong) = (0, Vec::new());
+    for path in case_files(folder, false) {
+        for case in lines(&path) {
+            cases += 1;
+            let log = case.get("test_output").and_then(Value::as_string).unwrap();
+            std::fs::write(&files.log, log.as_bytes()).unwrap();
+            std::fs::write(&files.instance, dump(case.get("instance").unwrap())).unwrap();
+            std::fs::write(&files.prediction, dump(case.get("prediction").unwrap())).unwrap();
+            let got = command::grade(&files, answer)
+                .map(|text| canonical(&json::parse(text.as_bytes()).unwrap()));
+            let agrees = match (case.get("expected_error"), &got) {
+                (Some(_), got) => got.is_err(),
+                (None, Ok(got)) => *got == canonical(case.get(key).unwrap()),
+                (None, Err(_)) => false,
+            };
+            if !agrees {
+                wrong.push(format!("{}: {got:?}", text(&case, "case_id")));
+            }
+        }
+    }
+    (cases, wrong)
+}
+
+fn check(answer: Answer, key: &str) {
+    let Some(folder) = folder() else { return };
+    let (cases, wrong) = disagreements(&folder, answer, key);
+    println!("{key}: {cases} cases ran");
+    assert!(cases > 0, "no case in {}", folder.display());
+    assert!(wrong.is_empty(), "{} of {cases} disagree:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn conformance_reports_agree_with_the_official_ones() {
+    check(Answer::Report, "expected");
+}
+
+#[test]
+fn conformance_status_maps_agree_with_the_official_ones() {
+    check(Answer::StatusMap, "status_map");
+}
+
+#[test]
+fn conformance_run_summaries_agree_with_the_official_ones() {
+    let Some(folder) = folder() else { return };
+    let mut cases = 0;
+    for path in case_files(&folder, true) {
+        for case in lines(&path) {
+            cases += 1;
+            run_summary(&case);
+        }
+    }
+    println!("run summaries: {cases} cases ran");
+    assert!(cases > 0, "no case in {}", folder.display());
+}
+
+fn run_summary(case: &Value) {
+    let name = text(case, "name");
+    let dir = tempfile::tempdir().unwrap();
+    let Some(Value::Object(files)) = case.get("files") else { panic!("{name}: no files") };
+    for (path, content) in files {
+        let path = dir.path().join(path.as_str().unwrap());
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content.as_string().unwrap().as_bytes()).unwrap();
+    }
+    let rows = |key: &str| {
+        let Some(Value::Array(rows)) = case.get(key) else { panic!("{name}: no {key}") };
+        rows.iter().map(|row| dump(row) + "\n").collect::<String>()
+    };
+    let (predictions, dataset) = (dir.path().join("p.jsonl"), dir.path().join("d.jsonl"));
+    std::fs::write(&predictions, rows("predictions")).unwrap();
+    std::fs::write(&dataset, rows("dataset")).unwrap();
+    let written = command::summary(&SummaryRequest {
+        logs: dir.path().join("logs/run_evaluation"),
+        predictions,
+        dataset,
+        run_id: text(case, "run_id").to_owned(),
+        report_dir: dir.path().join("out"),
+    });
+    if case.get("expected_error").is_some() {
+        assert!(written.is_err(), "{name}: the official code raises");
+        return;
+    }
+    let written = written.unwrap();
+    let file = written.path.file_name().unwrap().to_str().unwrap();
+    assert_eq!(file, text(case, "expected_filename"), "{name}");
+    let got = std::fs::read(&written.path).unwrap();
+    let expected = canonical(case.get("expected_report").unwrap());
+    assert_eq!(canonical(&json::parse(&got).unwrap()), expected, "{name}");
+    if let Some(stdout) = case.get("expected_stdout").and_then(Value::as_string) {
+        let words = written.summary.words();
+        assert!(stdout.to_text().starts_with(&words), "{name}: {stdout}\n{words}");
+    }
+}
