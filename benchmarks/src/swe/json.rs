@@ -114,7 +114,7 @@ impl Value {
         match self {
             Value::Null => false,
             Value::Bool(b) => *b,
-            Value::Number(n) => n.parse::<f64>().map_or(true, |n| n != 0.0),
+            Value::Number(n) => n.parse::<f64>().is_ok_and(|n| n != 0.0),
             Value::String(s) => !s.is_empty(),
             Value::Array(items) => !items.is_empty(),
             Value::Object(members) => !members.is_empty(),
