@@ -1,0 +1,3 @@
+"""Planning of routes."""
+
+from .nearest import plan
