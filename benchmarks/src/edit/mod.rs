@@ -3,6 +3,8 @@
 pub mod build;
 pub mod lines;
 pub mod score;
+mod sequence;
+pub mod sica;
 
 use crate::block;
 use crate::kind::{Collect, Kind, ProblemError};
@@ -26,12 +28,15 @@ pub struct EditData {
 pub enum Scoring {
     /// The share of the change that is there, balanced against damage, see [`score::score`].
     Change,
+    /// The paper's own formula, see [`sica::score`].
+    Sica,
 }
 
 impl Scoring {
     fn of(suite: &Suite) -> Result<Self, SuiteError> {
         match suite.option("scoring") {
             None | Some("change") => Ok(Scoring::Change),
+            Some("sica") => Ok(Scoring::Sica),
             Some(other) => {
                 Err(SuiteError::Unknown { what: "the scoring of edits", name: other.to_owned() })
             }
@@ -108,6 +113,10 @@ impl Kind for Edit {
         };
         match scoring {
             Scoring::Change => Ok(score::score(&base, data.target.as_bytes(), &edited)),
+            Scoring::Sica => {
+                let [base, edited] = [&base, &edited].map(|bytes| String::from_utf8_lossy(bytes));
+                Ok(sica::score(&base, &data.target, &edited))
+            }
         }
     }
 }

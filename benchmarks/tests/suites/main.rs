@@ -1,0 +1,6 @@
+//! Suites from the outside: built, saved, opened, scored.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+
+mod build;
+mod sica;
