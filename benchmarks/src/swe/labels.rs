@@ -62,6 +62,14 @@ pub enum LabelError {
         /// What it is.
         kind: &'static str,
     },
+    /// A column holds text that cannot be used.
+    #[error("column `{column}` cannot be used: {what}")]
+    Unfit {
+        /// The column.
+        column: &'static str,
+        /// Why.
+        what: String,
+    },
     /// A test list is a string that is not JSON.
     #[error("column `{column}` is {source}")]
     NotJson {

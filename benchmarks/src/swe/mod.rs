@@ -10,14 +10,18 @@
 pub mod batch;
 pub mod command;
 pub mod dataset;
+pub mod eval_script;
 pub mod grade;
+pub mod import;
 pub mod infra;
 pub mod json;
 mod json_layout;
 pub mod labels;
 pub mod log;
 pub mod parse;
+pub mod patch;
 pub mod prediction;
 pub mod python_text;
+pub mod row;
 pub mod status;
 pub mod summary;

@@ -4,7 +4,12 @@ use std::path::Path;
 
 use hone_benchmarks::swe::batch::{Answer, CaseFiles};
 use hone_benchmarks::swe::command::{self, SummaryRequest};
+use hone_benchmarks::swe::eval_script::eval_script;
+use hone_benchmarks::swe::import::{ImportRequest, import};
 use hone_benchmarks::swe::json::{self, Value};
+use hone_benchmarks::swe::patch;
+use hone_benchmarks::swe::row::Row;
+use sha2::{Digest, Sha256};
 
 use super::material::{canonical, case_files, folder, lines, text};
 
@@ -114,4 +119,59 @@ fn run_summary(case: &Value) {
         let words = written.summary.words();
         assert!(stdout.to_text().starts_with(&words), "{name}: {stdout}\n{words}");
     }
+}
+
+#[test]
+fn conformance_eval_scripts_have_the_official_digests() {
+    let Some(folder) = folder() else { return };
+    let bytes = std::fs::read(folder.join("eval_sh_v5.sha256.json")).unwrap();
+    let digests = json::parse(&bytes).unwrap();
+    let mut cases = 0;
+    for row in lines(&folder.join("verified.jsonl")) {
+        cases += 1;
+        let script = eval_script(text(&row, "eval_script"));
+        let digest: String =
+            Sha256::digest(script).iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = text(&row, "instance_id");
+        assert_eq!(digest, text(&digests, id), "{id}");
+    }
+    println!("eval scripts: {cases} cases ran");
+    assert!(cases > 0);
+}
+
+#[test]
+fn conformance_published_rows_become_suites_with_their_subsets() {
+    let Some(folder) = folder() else { return };
+    let import = |name: &str, rows: &str, subset: Option<&str>| {
+        import(&ImportRequest {
+            name: name.to_owned(),
+            rows: folder.join(rows),
+            subsets: Some(folder.join("subsets.json")),
+            subset: subset.map(str::to_owned),
+            label_fixes: Some(folder.join("label_fixes.json")),
+            hints: false,
+        })
+        .unwrap()
+    };
+    let verified = import("swe-verified", "verified.jsonl", None);
+    assert_eq!(verified.suite.problems().len(), 500);
+    // The rows were published after the corrections.
+    assert_eq!(verified.corrected, Vec::<String>::new());
+    let subsets: Vec<&String> = verified.suite.manifest().subsets.keys().collect();
+    assert!(subsets.iter().any(|name| *name == "verified-mini"), "{subsets:?}");
+    let mini = import("swe-verified-mini", "verified.jsonl", Some("verified-mini"));
+    assert_eq!(mini.suite.problems().len(), 50);
+    assert_eq!(import("swe-lite", "lite.jsonl.gz", None).suite.problems().len(), 300);
+
+    let dir = tempfile::tempdir().unwrap();
+    verified.suite.save(dir.path()).unwrap();
+    let opened = hone_benchmarks::Suite::open(dir.path()).unwrap();
+    assert_eq!(opened.digest(), verified.suite.digest());
+    for problem in opened.problems() {
+        let row = Row::from_problem(&problem.data).unwrap();
+        assert_eq!(row.instance_id, problem.id.0);
+        let (kept, left_out) = patch::counted(row.patch.as_bytes(), &row.test_patch);
+        assert_eq!((kept, left_out), (row.patch.into_bytes(), vec![]), "{}", problem.id);
+    }
+    println!("imports: 850 cases ran");
 }
