@@ -1,0 +1,6 @@
+//! The overseer's integration tests: recorded trials, a scripted judge, an agent that obeys or not.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod interventions;
+mod stage;
