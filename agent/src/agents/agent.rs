@@ -28,6 +28,10 @@ pub struct Agent {
 pub enum Way {
     /// In steps, each with a call, with these kits of tools and at most so many steps.
     Steps { kits: &'static [Kit], most: u32 },
+    /// By one completion without tools, whose text is the value.
+    Thought,
+    /// By asking other agents the same, side by side; their values together are the value.
+    Committee { members: &'static [&'static str] },
 }
 
 impl Agent {

@@ -23,5 +23,5 @@ pub(super) const AGENT: Agent = Agent {
         ]
     },
     roles: Agent::EVERY_ROLE,
-    subagents: &[],
+    subagents: &["reasoner"],
 };

@@ -8,8 +8,8 @@ pub(super) const AGENT: Agent = Agent {
     about: "Answers for the whole job.",
     prompt: include_str!("main.md"),
     model: "main",
-    way: Way::Steps { kits: &[Kit::Everyone, Kit::Lead], most: 100 },
+    way: Way::Steps { kits: &[Kit::Improve, Kit::Everyone, Kit::Lead], most: 100 },
     arguments: Vec::new,
     roles: Agent::EVERY_ROLE,
-    subagents: &["coder"],
+    subagents: &["coder", "problem_solver", "reasoner", "archive_explorer", "committee"],
 };

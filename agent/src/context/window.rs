@@ -1,7 +1,11 @@
 //! The dialogue: everything after the core prompt, in the order in which it happened.
 
+use crate::markup::Block;
 use crate::model::Speaker;
 use crate::model::chat::Message;
+
+/// What stands in place of a result that was forgotten.
+const FORGOTTEN: &str = "(forgotten)";
 
 /// The context of one agent.
 #[derive(Clone, Debug)]
@@ -12,18 +16,27 @@ pub struct Window {
 }
 
 /// A piece of a message.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Part {
-    /// A reply of the model, the result of a call, a notice.
+    /// A reply of the model or a notice.
     Text(String),
+    /// The result of a call, which can be forgotten by its id.
+    Result { id: String, block: Block, text: String },
     /// A file or a change in one. It goes when the files are written into the core prompt anew.
     File(String),
 }
 
 impl Part {
+    /// Makes the result of a call.
+    pub fn result(id: String, block: Block, value: &str) -> Self {
+        let block = block.with("id", &id);
+        let text = block.around(value);
+        Part::Result { id, block, text }
+    }
+
     fn text(&self) -> &str {
         match self {
-            Part::Text(text) | Part::File(text) => text,
+            Part::Text(text) | Part::Result { text, .. } | Part::File(text) => text,
         }
     }
 }
@@ -49,15 +62,15 @@ impl Window {
         let system = Message { role: Speaker::System, content: self.system.clone() };
         let core = Message { role: Speaker::User, content: self.core.clone() };
         let mut messages = vec![system, core];
-        let status = Part::Text(status.to_owned());
-        let status = (!status.text().is_empty()).then_some((Speaker::User, status));
-        for (speaker, part) in self.parts.iter().chain(&status) {
+        let dialogue = self.parts.iter().map(|(speaker, part)| (*speaker, part.text()));
+        let status = (!status.is_empty()).then_some((Speaker::User, status));
+        for (speaker, text) in dialogue.chain(status) {
             match messages.last_mut() {
-                Some(last) if last.role == *speaker => {
+                Some(last) if last.role == speaker => {
                     last.content.push('\n');
-                    last.content.push_str(part.text());
+                    last.content.push_str(text);
                 }
-                _ => messages.push(Message { role: *speaker, content: part.text().to_owned() }),
+                _ => messages.push(Message { role: speaker, content: text.to_owned() }),
             }
         }
         messages
@@ -69,11 +82,32 @@ impl Window {
         files.map(|(_, part)| part.text().len()).sum()
     }
 
+    /// Tells whether another core prompt, or the dialogue without the files in it, would be news.
+    pub fn differs(&self, core: &str) -> bool {
+        self.core != core || self.file_bytes() > 0
+    }
+
+    /// Returns the bytes of the core prompt.
+    pub fn core_bytes(&self) -> usize {
+        self.core.len()
+    }
+
     /// Replaces the core prompt by one that shows the files as they are, and drops the parts of the
     /// dialogue that showed them.
     pub fn consolidate(&mut self, core: String) {
         self.core = core;
         self.parts.retain(|(_, part)| !matches!(part, Part::File(_)));
+    }
+
+    /// Forgets a result.
+    pub fn forget(&mut self, forgotten: &str) {
+        for (_, part) in &mut self.parts {
+            if let Part::Result { id, block, text } = part
+                && id == forgotten
+            {
+                *text = block.around(FORGOTTEN);
+            }
+        }
     }
 
     /// Returns the bytes of the whole context.

@@ -43,7 +43,11 @@ impl Assembler {
     /// Returns the reply when the stream has ended.
     pub fn finish(mut self) -> Result<Reply, StreamError> {
         let rest = std::mem::take(&mut self.line);
-        self.take_line(&String::from_utf8_lossy(&rest))?;
+        match self.take_line(&String::from_utf8_lossy(&rest)) {
+            // The end of a line that nothing ended is missing.
+            Err(StreamError::Garbled(_)) => return Err(StreamError::BrokenOff),
+            outcome => outcome?,
+        }
         if self.finished { Ok(self.reply) } else { Err(StreamError::BrokenOff) }
     }
 

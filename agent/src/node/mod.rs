@@ -1,10 +1,15 @@
 //! One agent at work: it asks the model, carries out its call, shows it the result, and so on.
 //!
-//! [`steps`] is that loop, [`reply`] gets one whole reply of the model, [`calls`] carries calls out.
+//! [`steps`] is that loop, [`reply`] gets one whole reply of the model, [`calls`] carries calls out,
+//! [`room`] keeps the context in shape. Agents that work in other ways have [`thought`] and
+//! [`committee`].
 
 mod calls;
+mod committee;
 mod reply;
+mod room;
 mod steps;
+mod thought;
 
 use crate::agents::{Agent, Way};
 use crate::markup::Block;
@@ -78,6 +83,7 @@ pub fn run(
     let task = task(arguments);
     let paths = arguments.iter().filter(|(name, _)| name == "paths");
     let paths: Vec<String> = paths.flat_map(|(_, list)| list.lines()).map(str::to_owned).collect();
+    let arguments = arguments.to_vec();
     Box::pin(async move {
         let text = task.clone().unwrap_or_else(|| trial.job.statement.clone());
         let started = EventKind::AgentStarted { agent: agent.name.to_owned(), task: text };
@@ -91,6 +97,14 @@ pub fn run(
                     let mut steps = steps::Steps::new(trial.clone(), id.clone(), agent, kits, task);
                     steps.open(&paths);
                     steps.run(most).await
+                }
+                Way::Thought => {
+                    let mut steps = steps::Steps::new(trial.clone(), id.clone(), agent, &[], task);
+                    steps.open(&paths);
+                    steps.think().await
+                }
+                Way::Committee { members } => {
+                    committee::advise(&trial, &id, members, &arguments).await
                 }
             }
         };

@@ -9,7 +9,7 @@ use crate::trial::TrialEnd;
 use hone_protocol::EventKind;
 
 /// How often a reply that was cut is gone on with.
-const MOST_ROUNDS: u32 = 5;
+pub(super) const MOST_ROUNDS: u32 = 5;
 
 /// How much of the end of a cut reply is repeated to the model.
 const SHOWN_END: usize = 80;
@@ -60,7 +60,11 @@ impl Steps {
         Ok(Said::Unfinished)
     }
 
-    async fn complete(&mut self, status: &str, stop: &[&str]) -> Result<Reply, TrialEnd> {
+    pub(super) async fn complete(
+        &mut self,
+        status: &str,
+        stop: &[&str],
+    ) -> Result<Reply, TrialEnd> {
         let messages = self.window.messages(status);
         let model = self.desk.trial.alias(self.agent.model).to_owned();
         let trial = self.desk.trial.clone();

@@ -5,9 +5,9 @@ use super::reply::Said;
 use super::{Ended, How};
 use crate::agents::Agent;
 use crate::context::limits::{Limit, Limits};
+use crate::context::prompt;
 use crate::context::status::{Gauge, Status};
 use crate::context::window::{Part, Window};
-use crate::context::{Shown, prompt};
 use crate::markup::{Block, Reading};
 use crate::tools::{Desk, Finish, Kit, Tool};
 use crate::trial::{Trial, TrialEnd};
@@ -21,7 +21,7 @@ const MOST_FAILURES: u32 = 5;
 pub(super) struct Steps {
     pub(super) agent: &'static Agent,
     kits: &'static [Kit],
-    task: Option<String>,
+    pub(super) task: Option<String>,
     pub(super) desk: Desk,
     pub(super) window: Window,
     pub(super) gauge: Gauge,
@@ -62,8 +62,8 @@ impl Steps {
 
     /// Lists the tools that the agent is given.
     pub(super) fn tools<'a>(&self, trial: &'a Trial) -> impl Iterator<Item = &'a Tool> + use<'a> {
-        let kits = self.kits;
-        trial.tools.iter().filter(move |tool| kits.contains(&tool.kit))
+        let (kits, role) = (self.kits, trial.job.role);
+        trial.tools.iter().filter(move |tool| kits.contains(&tool.kit) && tool.kit.serves(role))
     }
 
     /// Works until the agent ends.
@@ -73,7 +73,7 @@ impl Steps {
         for step in 0..allowed {
             self.read_inbox();
             self.tell_limits(step, allowed);
-            let status = self.status().to_block();
+            let status = self.last_words().await;
             let missed = match self.reply(&status).await? {
                 Said::Whole(reading) => self.carry_out(reading).await?,
                 Said::Unfinished => Some(Missed(
@@ -99,8 +99,7 @@ impl Steps {
                     Finish::GiveUp(value) => Ended { how: How::GaveUp, value },
                 });
             }
-            self.desk.refresh();
-            self.show();
+            self.update();
         }
         let value = format!("it used up its {allowed} steps and did not end by itself");
         Ok(Ended { how: How::StepLimit, value })
@@ -135,20 +134,12 @@ impl Steps {
         }
     }
 
-    /// Adds what tools have put aside for showing.
-    pub(super) fn show(&mut self) {
-        for shown in std::mem::take(&mut self.desk.shown) {
-            let part = match shown {
-                Shown::Remark(_) => Part::Text(shown.to_block()),
-                Shown::File { .. } | Shown::Diff { .. } => Part::File(shown.to_block()),
-            };
-            self.window.tell(part);
-        }
-    }
-
-    fn core(&self) -> String {
+    /// Writes what stands at the very end: watched commands and the status.
+    async fn last_words(&self) -> String {
         let trial = &self.desk.trial;
-        prompt::core(&trial.job, self.task.as_deref(), &self.desk.files, trial.workspace.root())
+        let mut words = self.desk.memory.look(&trial.shell, trial.workspace.root()).await;
+        words.push(self.status().to_block());
+        words.join("\n")
     }
 
     fn status(&self) -> Status {

@@ -1,6 +1,9 @@
 //! What a tool has before it: the files, the memory and the trial of the agent that called it.
 
-use crate::context::{Files, Shown, files};
+use super::ToolError;
+use crate::archive::Archive;
+use crate::context::{Files, Memory, Shown, files};
+use crate::structures::{Course, Structure};
 use crate::trial::Trial;
 use hone_protocol::{EventKind, NodeId};
 use std::fs;
@@ -19,8 +22,14 @@ pub struct Desk {
     pub node: NodeId,
     /// The files that are open.
     pub files: Files,
+    /// The working memory.
+    pub memory: Memory,
+    /// The structure that the agent is in.
+    pub course: Option<Course>,
     /// What the model is shown after the result of the call.
     pub shown: Vec<Shown>,
+    /// Set by a tool that wants the core prompt written anew.
+    pub regenerate: bool,
     /// Set by a tool that ends the agent.
     pub finish: Option<Finish>,
 }
@@ -39,13 +48,38 @@ pub enum Finish {
 impl Desk {
     /// Prepares the desk of a node.
     pub fn new(trial: Rc<Trial>, node: NodeId) -> Self {
-        let files = Files::default();
-        Desk { trial, node, files, shown: Vec::new(), finish: None }
+        Desk {
+            trial,
+            node,
+            files: Files::default(),
+            memory: Memory::default(),
+            course: None,
+            shown: Vec::new(),
+            regenerate: false,
+            finish: None,
+        }
     }
 
     /// Notes that something happened.
     pub fn emit(&self, kind: EventKind) {
         self.trial.events.emit(&self.node, kind);
+    }
+
+    /// Returns the archive of agents.
+    pub fn archive(&self) -> Result<Archive, ToolError> {
+        let root = self.trial.workspace.archive();
+        root.map(Archive::new).ok_or_else(|| ToolError::refused("this job has no archive"))
+    }
+
+    /// Begins a structure; returns the words of its first step.
+    pub fn begin(&mut self, structure: &'static Structure) -> Result<String, String> {
+        if let Some(course) = &self.course {
+            return Err(format!("you are in a structure already.\n{}", course.words()));
+        }
+        let course = Course::begin(structure, self.trial.workspace.root());
+        let words = course.words();
+        self.course = Some(course);
+        Ok(words)
     }
 
     /// Opens a file and shows it, unless the model sees it as it is already. Returns what to say.

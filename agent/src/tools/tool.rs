@@ -5,6 +5,7 @@ use super::desk::Desk;
 use super::document::{self, Argument};
 use crate::trial::TrialEnd;
 use futures_util::future::LocalBoxFuture;
+use hone_protocol::Role;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -25,6 +26,20 @@ pub enum Kit {
     Change,
     /// Working something out.
     Think,
+    /// Leading the improvement of an agent.
+    Improve,
+    /// Looking into the archive of agents.
+    Archive,
+}
+
+impl Kit {
+    /// Tells whether the kit is of use in jobs of a role.
+    pub fn serves(self, role: Role) -> bool {
+        match self {
+            Kit::Improve | Kit::Archive => role == Role::Improve,
+            _ => true,
+        }
+    }
 }
 
 /// Why a tool did not do what it was asked.
@@ -40,8 +55,8 @@ pub enum ToolError {
 
 impl ToolError {
     /// Makes an error for the model.
-    pub fn refused(text: impl Into<String>) -> Self {
-        ToolError::Refused(text.into())
+    pub fn refused(text: impl std::fmt::Display) -> Self {
+        ToolError::Refused(text.to_string())
     }
 }
 

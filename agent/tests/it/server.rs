@@ -22,6 +22,10 @@ pub enum Reply {
     Status(u16, String),
     /// No reply for so long, then nothing.
     Hang(Duration),
+    /// A text, after this file was written behind the agent's back.
+    Write(PathBuf, String, String),
+    /// A text that is held back until so many of these replies are wanted at the same time.
+    Together(usize, String),
 }
 
 impl From<&str> for Reply {
@@ -66,6 +70,8 @@ struct State {
     later: Vec<(String, usize, Message)>,
     tokens_per_byte: f64,
     cost: Option<f64>,
+    /// Requests that wait for others.
+    gathered: usize,
     /// Deliveries of events that are answered with an error first.
     refused_events: u32,
 }
@@ -115,6 +121,11 @@ impl Server {
 
     pub fn cost(&self, usd: f64) {
         self.with(|state| state.cost = Some(usd));
+    }
+
+    /// Lets one request go on that waits for another one.
+    pub fn release(&self) {
+        self.with(|state| state.gathered += 1);
     }
 
     pub fn refuse_events(&self, times: u32) {
@@ -233,6 +244,23 @@ impl Server {
                 let stops = body["stop"].as_array().cloned().unwrap_or_default();
                 let stop = stops.iter().filter_map(|stop| text.find(stop.as_str().unwrap())).min();
                 (stream(&text[..stop.unwrap_or(text.len())], "stop").into_bytes(), 97)
+            }
+            Some(Reply::Write(path, content, text)) => {
+                std::fs::write(path, content).unwrap();
+                (stream(&text, "stop").into_bytes(), usize::MAX)
+            }
+            Some(Reply::Together(count, text)) => {
+                self.with(|state| state.gathered += 1);
+                let guard = self.state.0.lock().unwrap();
+                let wait = Duration::from_secs(5);
+                let (guard, waited) = self
+                    .state
+                    .1
+                    .wait_timeout_while(guard, wait, |state| state.gathered < count)
+                    .unwrap();
+                drop(guard);
+                let text = if waited.timed_out() { "came alone".to_owned() } else { text };
+                (stream(&text, "stop").into_bytes(), usize::MAX)
             }
             Some(Reply::Length(text)) => (stream(&text, "length").into_bytes(), usize::MAX),
             Some(Reply::Raw(bytes, step)) => (bytes, step),

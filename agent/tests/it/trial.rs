@@ -2,7 +2,7 @@
 
 use crate::server::Server;
 use hone_protocol::{Event, EventKind, Job, Limits, NodeId, PROTOCOL_VERSION, Role};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 
@@ -60,10 +60,6 @@ impl Trial {
 
     pub fn read(&self, path: &str) -> String {
         std::fs::read_to_string(self.work(path)).unwrap()
-    }
-
-    pub fn directory(&self) -> &Path {
-        self.directory.path()
     }
 
     pub fn coder(&self, tool_name: &str, arguments: &[(&str, &str)]) {

@@ -23,17 +23,15 @@ fn a_job_is_delegated_solved_and_answered() {
     );
     assert!(core.contains("<FILE path=\"a.py\">\nx = 1\n</FILE>"), "{core}");
     let told = coder[1].message(-1);
-    assert!(told.starts_with("<TOOL_RESULT tool=\"overwrite_file\" ok=\"true\">wrote a.py (1 lines)</TOOL_RESULT>\n<FILE_DIFF path=\"a.py\">\n--- a/a.py"), "{told}");
+    assert!(told.starts_with("<TOOL_RESULT tool=\"overwrite_file\" ok=\"true\" id=\"r1\">wrote a.py (1 lines)</TOOL_RESULT>\n<FILE_DIFF path=\"a.py\">\n--- a/a.py"), "{told}");
     assert_eq!(
         trial.endings(),
         [("0.1".into(), "returned".into()), ("0".into(), "complete".into())]
     );
     let main = trial.server.asked("main");
-    assert!(
-        main[1]
-            .message(-1)
-            .starts_with("<AGENT_RESULT agent=\"coder\" ok=\"true\">a.py:1:0</AGENT_RESULT>")
-    );
+    assert!(main[1].message(-1).starts_with(
+        "<AGENT_RESULT agent=\"coder\" ok=\"true\" id=\"r1\">a.py:1:0</AGENT_RESULT>"
+    ));
 }
 
 #[test]
