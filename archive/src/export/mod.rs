@@ -1,0 +1,5 @@
+//! The archive for other programs.
+
+mod table;
+
+pub use table::{ExportError, trials_csv, versions_csv};
