@@ -1,0 +1,564 @@
+//! One call: from the alias to a settled, recorded reply.
+
+use crate::anthropic;
+use crate::completion::{ChatRequest, Completion, FinishReason, Usage};
+use crate::error::{Problem, ProviderError, Severity};
+use crate::gateway::Route;
+use crate::line::{CallError, Delivery, Line};
+use crate::meter::Metered;
+use crate::model::{Alias, REPLAY};
+use crate::money::NanoUsd;
+use crate::provider::{Errand, RawReply, ReplyForm, ReplyPart, decoder};
+use crate::purse::{Reservation, Wanted};
+use crate::stop::StopScanner;
+use crate::tape::{Exchange, ExchangeHead, Outcome, Try};
+use crate::tokens;
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+
+/// A reply with fewer tokens than this is not worth a prompt.
+const LEAST_REPLY: u64 = 256;
+
+/// Bytes after a stop text for which the provider's count of tokens is waited for. A provider that
+/// knows the stop text sends none.
+const MOST_AFTER_STOP: usize = 4096;
+
+pub(crate) struct Call<'a> {
+    line: &'a Arc<Line>,
+    number: u64,
+    request: ChatRequest,
+    asked: Bytes,
+    sender: &'a mpsc::Sender<Delivery>,
+    started: Instant,
+    time: i64,
+    tries: Vec<Try>,
+}
+
+/// How a try at a route ended without content.
+enum TryError {
+    /// Another route, or a later time, may do better.
+    Elsewhere(ProviderError),
+    /// It is over.
+    Over(CallError),
+}
+
+/// What a reply came to.
+struct Reply {
+    completion: Completion,
+    bytes: Bytes,
+    ended: Ended,
+    first_content: Option<Duration>,
+}
+
+/// How the bytes of a reply ended.
+enum Ended {
+    Whole,
+    /// Broken off after content, or made no sense.
+    Broken(Problem),
+    /// The caller went away.
+    Abandoned,
+}
+
+impl<'a> Call<'a> {
+    pub fn new(
+        line: &'a Arc<Line>,
+        number: u64,
+        request: ChatRequest,
+        asked: Bytes,
+        sender: &'a mpsc::Sender<Delivery>,
+    ) -> Self {
+        Call {
+            line,
+            number,
+            request,
+            asked,
+            sender,
+            started: Instant::now(),
+            time: jiff::Timestamp::now().as_millisecond(),
+            tries: Vec::new(),
+        }
+    }
+
+    /// Runs the call to its end.
+    pub async fn run(mut self) -> Result<(), CallError> {
+        if self.line.cancel.is_cancelled() {
+            return Err(CallError::Closed);
+        }
+        if let Some(limit) = self.line.too_many(self.number) {
+            return Err(CallError::TooManyCalls { limit });
+        }
+        if let Some(limit) = self.line.spec.context_tokens {
+            let tokens = tokens::of_prompt(&self.request);
+            if tokens > limit {
+                return Err(CallError::ContextTooLong { tokens, limit });
+            }
+        }
+        if self.line.replay.is_some() {
+            return self.play().await;
+        }
+        let alias = Alias(self.request.model.clone());
+        let shared = Arc::clone(&self.line.shared);
+        let Some(target) = shared.aliases.get(&alias) else {
+            return Err(CallError::UnknownModel {
+                asked: alias.0,
+                known: shared.aliases.keys().map(Alias::to_string).collect(),
+            });
+        };
+        self.request.effort = self.request.effort.or(target.settings.effort);
+        self.request.temperature = self.request.temperature.or(target.settings.temperature);
+        loop {
+            let mut outage = None;
+            for route in &target.routes {
+                match self.try_route(route, &alias).await {
+                    Ok(()) => return Ok(()),
+                    Err(TryError::Elsewhere(error)) => outage = Some(error),
+                    Err(TryError::Over(error)) => return Err(error),
+                }
+            }
+            let Some(error) = outage else { return Err(CallError::Closed) };
+            let hopeless = error.problem.severity() == Severity::Settings
+                || shared.board.is_hopeless(self.started.elapsed());
+            if hopeless {
+                self.fail(&alias, &error).await;
+                return Err(CallError::Provider(error));
+            }
+            let _waiting = self.line.meter.wait();
+            tokio::select! {
+                () = shared.board.wait(&error) => {}
+                () = self.line.cancel.cancelled() => return Err(CallError::Closed),
+                () = self.sender.closed() => return Err(CallError::Closed),
+            }
+        }
+    }
+
+    /// Tries one model until it answers or is given up.
+    async fn try_route(&mut self, route: &Arc<Route>, alias: &Alias) -> Result<(), TryError> {
+        let (reservation, request, shortened) = match self.reserve(route).await {
+            Ok(reserved) => reserved,
+            Err(CallError::Capped(capped)) => {
+                let outcome = Outcome::Capped { capped: capped.clone() };
+                self.record_empty(alias, &route.name.to_string(), Bytes::new(), outcome).await;
+                return Err(TryError::Over(CallError::Capped(capped)));
+            }
+            Err(error) => return Err(TryError::Over(error)),
+        };
+        let provider = &route.name.provider;
+        let body = match route.provider.encode(&request) {
+            Ok(body) => body,
+            // A later model of the list may know the dialect.
+            Err(problem) => return self.refused(route, alias, Bytes::new(), problem).await,
+        };
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let place = {
+                let _waiting = self.line.meter.wait();
+                tokio::select! {
+                    place = route.lane.enter() => place,
+                    () = self.line.cancel.cancelled() => return Err(TryError::Over(CallError::Closed)),
+                    () = self.sender.closed() => return Err(TryError::Over(CallError::Closed)),
+                }
+            };
+            let sent = Instant::now();
+            let errand = Errand { prefixes: self.line.prefixes.clone() };
+            let problem = match self.exchange(route, &request, body.clone(), &errand, sent).await {
+                Ok((raw_time, head, reply)) => {
+                    drop(place);
+                    self.line.shared.board.is_over(provider);
+                    match &reply.ended {
+                        Ended::Broken(_) => {}
+                        Ended::Whole | Ended::Abandoned => route.lane.went_well(),
+                    }
+                    let finished = Finished {
+                        reservation,
+                        raw_time,
+                        wall_time: sent.elapsed(),
+                        head,
+                        shortened,
+                    };
+                    return self.finish(route, alias, body, reply, finished).await;
+                }
+                Err(TryError::Over(error)) => return Err(TryError::Over(error)),
+                Err(TryError::Elsewhere(error)) => error.problem,
+            };
+            drop(place);
+            self.line.meter.add_failed(sent.elapsed());
+            if let Problem::RateLimited { retry_after, .. }
+            | Problem::Unavailable { retry_after, .. } = &problem
+            {
+                route.lane.overloaded(*retry_after);
+            }
+            match problem.severity() {
+                Severity::Passing if tries < self.line.shared.retry.tries => {}
+                Severity::Passing | Severity::Outage | Severity::Settings => {
+                    self.tried(route, &problem);
+                    return Err(TryError::Elsewhere(problem.at(provider)));
+                }
+                Severity::Request => return self.refused(route, alias, body, problem).await,
+            }
+            let wait = self.wait_before(tries, problem.retry_after());
+            self.tried(route, &problem);
+            let _waiting = self.line.meter.wait();
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = self.line.cancel.cancelled() => return Err(TryError::Over(CallError::Closed)),
+                () = self.sender.closed() => return Err(TryError::Over(CallError::Closed)),
+            }
+        }
+    }
+
+    fn tried(&mut self, route: &Route, problem: &Problem) {
+        self.tries.push(Try { model: route.name.to_string(), problem: problem.clone() });
+    }
+
+    async fn refused(
+        &mut self,
+        route: &Route,
+        alias: &Alias,
+        body: Bytes,
+        problem: Problem,
+    ) -> Result<(), TryError> {
+        let provider = route.name.provider.clone();
+        let outcome = Outcome::Failed { provider: provider.clone(), problem: problem.clone() };
+        self.record_empty(alias, &route.name.to_string(), body, outcome).await;
+        Err(TryError::Over(CallError::Provider(problem.at(&provider))))
+    }
+
+    async fn fail(&mut self, alias: &Alias, error: &ProviderError) {
+        let outcome =
+            Outcome::Failed { provider: error.provider.clone(), problem: error.problem.clone() };
+        let model = self.tries.last().map(|last| last.model.clone()).unwrap_or_default();
+        self.record_empty(alias, &model, Bytes::new(), outcome).await;
+    }
+
+    /// Reserves for a call, and lowers its output limit to what was granted.
+    async fn reserve(&self, route: &Route) -> Result<(Reservation, ChatRequest, bool), CallError> {
+        let mut request = self.request.clone();
+        request.model.clone_from(&route.name.model);
+        let thinking = anthropic::thinking_tokens(request.effort, &route.quirks);
+        let asked = request.max_tokens.unwrap_or(route.quirks.output + thinking);
+        let limit = asked.min(route.price.most_output.unwrap_or(u64::MAX)).max(1);
+        let prompt = tokens::of_prompt_at_most(&request);
+        let wanted = Wanted {
+            full: route.price.cost_at_most(prompt, limit),
+            least: route.price.cost_at_most(prompt, limit.min(LEAST_REPLY)),
+        };
+        let _waiting = self.line.meter.wait();
+        let reservation = tokio::select! {
+            reserved = self.line.shared.purse.reserve(&self.line.accounts, wanted) => {
+                reserved.map_err(CallError::Capped)?
+            }
+            () = self.line.cancel.cancelled() => return Err(CallError::Closed),
+            () = self.sender.closed() => return Err(CallError::Closed),
+        };
+        let affordable = route.price.output_for(reservation.amount(), prompt);
+        let shortened = affordable < limit;
+        request.max_tokens = Some(limit.min(affordable));
+        Ok((reservation, request, shortened))
+    }
+
+    /// Waits twice as long with each try, less a random part, and at least as long as the
+    /// provider asks.
+    fn wait_before(&self, tries: u32, retry_after: Option<Duration>) -> Duration {
+        let retry = &self.line.shared.retry;
+        let doubled = retry.first_wait * 2f64.powi(i32::try_from(tries).unwrap_or(30) - 1);
+        let longest = doubled.min(retry.longest_wait);
+        let wait = longest * (0.5 + 0.5 * chance());
+        let wait = Duration::try_from_secs_f64(wait).unwrap_or(Duration::ZERO);
+        wait.max(retry_after.unwrap_or(Duration::ZERO))
+    }
+
+    /// Sends the bytes once and passes the reply on. An error means that nothing was passed on.
+    async fn exchange(
+        &self,
+        route: &Route,
+        request: &ChatRequest,
+        body: Bytes,
+        errand: &Errand,
+        sent: Instant,
+    ) -> Result<(Option<Duration>, ReplyHead, Reply), TryError> {
+        let elsewhere = |problem: Problem| TryError::Elsewhere(problem.at(&route.name.provider));
+        let raw = tokio::select! {
+            raw = route.provider.send(body, errand) => raw.map_err(elsewhere)?,
+            () = self.line.cancel.cancelled() => return Err(TryError::Over(CallError::Closed)),
+            () = self.sender.closed() => return Err(TryError::Over(CallError::Closed)),
+        };
+        let time = raw.model_time;
+        let head = ReplyHead { dialect: raw.dialect, form: raw.form };
+        let reply = self.read(raw, &request.stop, sent).await.map_err(elsewhere)?;
+        Ok((time, head, reply))
+    }
+
+    /// Reads a reply and passes its content on as it comes.
+    async fn read(&self, raw: RawReply, stops: &[String], sent: Instant) -> Result<Reply, Problem> {
+        let mut decoder = decoder(raw.dialect, raw.form);
+        let mut body = raw.body;
+        let mut reader = Reader {
+            completion: Completion::default(),
+            scanner: StopScanner::new(stops),
+            first_content: None,
+            sent,
+        };
+        let mut bytes = BytesMut::new();
+        let mut parts = Vec::new();
+        let ended = loop {
+            let chunk = tokio::select! {
+                chunk = body.next() => chunk,
+                () = self.line.cancel.cancelled() => break Ended::Abandoned,
+                () = self.sender.closed() => break Ended::Abandoned,
+            };
+            let read = match &chunk {
+                Some(Ok(chunk)) => {
+                    bytes.extend_from_slice(chunk);
+                    decoder.feed(chunk, &mut parts)
+                }
+                Some(Err(problem)) => Err(problem.clone()),
+                None => decoder.finish(&mut parts),
+            };
+            let passed = reader.pass(&mut parts, self.sender).await;
+            match read {
+                // Before any content the call may be tried again.
+                Err(problem) if reader.first_content.is_none() => return Err(problem),
+                Err(problem) => break Ended::Broken(cut_off(problem)),
+                Ok(()) if !passed => break Ended::Abandoned,
+                Ok(()) if chunk.is_none() => break Ended::Whole,
+                Ok(()) if reader.scanner.discarded() > MOST_AFTER_STOP => break Ended::Whole,
+                Ok(()) => {}
+            }
+        };
+        let first_content = reader.first_content;
+        let rest = reader.scanner.rest();
+        if !rest.is_empty() {
+            reader.completion.text.push_str(&rest);
+            // A caller that went away is noticed below.
+            let _ = self.sender.send(Ok(ReplyPart::Text(rest))).await;
+        }
+        if let Some(stop) = reader.scanner.found() {
+            reader.completion.finish = FinishReason::StopText(stop.to_owned());
+        }
+        Ok(Reply { completion: reader.completion, bytes: bytes.freeze(), ended, first_content })
+    }
+
+    /// Settles, meters and records a call that was answered, and passes its end on.
+    async fn finish(
+        &mut self,
+        route: &Route,
+        alias: &Alias,
+        body: Bytes,
+        reply: Reply,
+        finished: Finished,
+    ) -> Result<(), TryError> {
+        let Reply { completion, bytes, ended, first_content } = reply;
+        let (usage, estimated) = match (&ended, completion.usage) {
+            (Ended::Whole, Some(usage)) => (usage, false),
+            (_, counted) => (self.estimate(&completion, counted), true),
+        };
+        let cost = route.price.cost(&usage);
+        finished.reservation.settle(cost);
+        let model_time = finished.raw_time.unwrap_or(finished.wall_time);
+        self.line.meter.add(Metered {
+            usage,
+            cost,
+            estimated,
+            model_time,
+            wall_time: finished.wall_time,
+        });
+        let provider = route.name.provider.clone();
+        let outcome = match &ended {
+            Ended::Whole => Outcome::Done,
+            Ended::Abandoned => Outcome::Abandoned,
+            Ended::Broken(problem) => {
+                Outcome::Failed { provider: provider.clone(), problem: problem.clone() }
+            }
+        };
+        let head = ExchangeHead {
+            call: self.number,
+            time: self.time,
+            alias: alias.0.clone(),
+            model: route.name.to_string(),
+            dialect: finished.head.dialect,
+            form: finished.head.form,
+            outcome,
+            usage,
+            estimated,
+            cost,
+            model_time,
+            wall_time: finished.wall_time,
+            first_content,
+            tries: std::mem::take(&mut self.tries),
+            shortened: finished.shortened,
+            runs: [0; 3],
+        };
+        // Recorded before the caller hears of the end, so that whoever was told of a reply can
+        // also find it on the tape.
+        let exchange = Exchange { head, asked: self.asked.clone(), sent: body, reply: bytes };
+        self.line.record(exchange).await;
+        match ended {
+            Ended::Broken(problem) => {
+                Err(TryError::Over(CallError::Provider(problem.at(&provider))))
+            }
+            Ended::Whole | Ended::Abandoned => {
+                self.end(completion.finish, usage).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Passes the end of a reply on; a caller that went away does not need it.
+    async fn end(&self, finish: FinishReason, usage: Usage) {
+        let _ = self.sender.send(Ok(ReplyPart::Finish(finish))).await;
+        let _ = self.sender.send(Ok(ReplyPart::Usage(usage))).await;
+    }
+
+    /// Estimates the tokens of a reply whose count is missing, or stops before its end.
+    fn estimate(&self, completion: &Completion, counted: Option<Usage>) -> Usage {
+        let calls = completion.tool_calls.iter().map(|call| tokens::of_text(&call.arguments));
+        let output = tokens::of_text(&completion.text)
+            + tokens::of_text(&completion.reasoning)
+            + calls.sum::<u64>();
+        match counted {
+            Some(usage) => Usage { output: usage.output.max(output), ..usage },
+            None => Usage { input: tokens::of_prompt(&self.request), output, ..Usage::default() },
+        }
+    }
+
+    async fn record_empty(&mut self, alias: &Alias, model: &str, sent: Bytes, outcome: Outcome) {
+        let head = ExchangeHead {
+            call: self.number,
+            time: self.time,
+            alias: alias.0.clone(),
+            model: model.to_owned(),
+            dialect: self.request.dialect,
+            form: ReplyForm::Whole,
+            outcome,
+            usage: Usage::default(),
+            estimated: false,
+            cost: NanoUsd::ZERO,
+            model_time: Duration::ZERO,
+            wall_time: Duration::ZERO,
+            first_content: None,
+            tries: std::mem::take(&mut self.tries),
+            shortened: false,
+            runs: [0; 3],
+        };
+        let exchange = Exchange { head, asked: self.asked.clone(), sent, reply: Bytes::new() };
+        self.line.record(exchange).await;
+    }
+
+    /// Plays the call from the tape.
+    async fn play(&mut self) -> Result<(), CallError> {
+        let Some(replay) = &self.line.replay else { return Err(CallError::Closed) };
+        let asked = self.line.shared.keys.blot_bytes(&self.asked);
+        let exchange =
+            replay.take(asked.as_deref().unwrap_or(&self.asked)).map_err(CallError::Provider)?;
+        self.line.record(exchange.clone()).await;
+        let head = &exchange.head;
+        match &head.outcome {
+            Outcome::Capped { capped } => return Err(CallError::Capped(capped.clone())),
+            // Content may have come before the failure, and that is then played below.
+            Outcome::Failed { provider, problem } if exchange.reply.is_empty() => {
+                return Err(CallError::Provider(problem.clone().at(provider)));
+            }
+            Outcome::Failed { .. } | Outcome::Abandoned | Outcome::Done => {}
+        }
+        let raw = RawReply {
+            dialect: head.dialect,
+            form: head.form,
+            body: futures::stream::iter([Ok(exchange.reply.clone())]).boxed(),
+            model_time: Some(head.model_time),
+        };
+        let stops = self.request.stop.clone();
+        let reply = self
+            .read(raw, &stops, Instant::now())
+            .await
+            .map_err(|problem| CallError::Provider(problem.at(REPLAY)))?;
+        self.line.meter.add(Metered {
+            usage: head.usage,
+            cost: head.cost,
+            estimated: head.estimated,
+            model_time: head.model_time,
+            wall_time: self.started.elapsed(),
+        });
+        for account in &self.line.accounts {
+            self.line.shared.purse.add_spent(account.clone(), head.cost);
+        }
+        if let Outcome::Failed { provider, problem } = &head.outcome {
+            return Err(CallError::Provider(problem.clone().at(provider)));
+        }
+        self.end(reply.completion.finish, head.usage).await;
+        Ok(())
+    }
+}
+
+/// Draws a number from 0 to 1. It only spreads out calls that failed together, so the standard
+/// library's random hash keys are good enough.
+fn chance() -> f64 {
+    RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64
+}
+
+/// How a reply is laid out.
+#[derive(Clone, Copy)]
+struct ReplyHead {
+    dialect: crate::completion::Dialect,
+    form: ReplyForm,
+}
+
+/// What is known of a call once its reply has ended.
+struct Finished {
+    reservation: Reservation,
+    raw_time: Option<Duration>,
+    wall_time: Duration,
+    head: ReplyHead,
+    shortened: bool,
+}
+
+/// A connection that breaks in the middle of a reply is a cut, whatever the layer below calls it.
+fn cut_off(problem: Problem) -> Problem {
+    match problem {
+        Problem::Unreachable { detail } => Problem::CutOff { detail },
+        other => other,
+    }
+}
+
+/// Collects a reply while it is passed on.
+struct Reader {
+    completion: Completion,
+    scanner: StopScanner,
+    first_content: Option<Duration>,
+    sent: Instant,
+}
+
+impl Reader {
+    /// Passes parts on; returns whether the caller is still there.
+    async fn pass(&mut self, parts: &mut Vec<ReplyPart>, sender: &mpsc::Sender<Delivery>) -> bool {
+        for part in parts.drain(..) {
+            if part.is_content() && self.first_content.is_none() {
+                self.first_content = Some(self.sent.elapsed());
+            }
+            let part = match part {
+                ReplyPart::Text(text) => {
+                    let text = self.scanner.take(&text);
+                    if text.is_empty() {
+                        continue;
+                    }
+                    ReplyPart::Text(text)
+                }
+                // The end is told once, when it is certain.
+                ReplyPart::Finish(_) | ReplyPart::Usage(_) => {
+                    self.completion.take(&part);
+                    continue;
+                }
+                other => other,
+            };
+            self.completion.take(&part);
+            if sender.send(Ok(part)).await.is_err() {
+                return false;
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,264 @@
+//! The protocol of the door.
+
+use super::Door;
+use super::events::read_batch;
+use crate::completion::{ChatRequest, Dialect};
+use crate::error::Problem;
+use crate::line::{CallError, Delivery, collect};
+use crate::provider::ReplyPart;
+use crate::{anthropic, json, openai};
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, Query, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use bytes::Bytes;
+use futures::stream;
+use hone_protocol::{Answer, EventReceipt, Inbox, Job};
+use serde::Deserialize;
+use serde_json::{Value, json as value};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// The largest body of a completion: some four million tokens.
+const MOST_PROMPT: usize = 16 * 1024 * 1024;
+
+/// The largest batch of events.
+const MOST_EVENTS: usize = 16 * 1024 * 1024;
+
+/// The largest answer.
+const MOST_ANSWER: usize = 16 * 1024 * 1024;
+
+/// How long an inbox request is held open.
+const POLL: Duration = Duration::from_secs(20);
+
+pub(super) fn router(door: Arc<Door>) -> Router {
+    let limit = DefaultBodyLimit::max;
+    Router::new()
+        .route("/v1/job", get(job))
+        .route("/v1/models", get(models))
+        .route("/v1/chat/completions", post(chat).layer(limit(MOST_PROMPT)))
+        .route("/v1/messages", post(messages).layer(limit(MOST_PROMPT)))
+        .route("/v1/events", post(events).layer(limit(MOST_EVENTS)))
+        .route("/v1/inbox", get(inbox))
+        .route("/v1/answer", post(answer).layer(limit(MOST_ANSWER)))
+        .with_state(door)
+}
+
+async fn job(State(door): State<Arc<Door>>) -> Json<Job> {
+    door.connected.send_replace(true);
+    Json(door.job.clone())
+}
+
+async fn models(State(door): State<Arc<Door>>) -> Json<Value> {
+    let models =
+        door.job.models.iter().map(
+            |alias| value!({"id": alias, "object": "model", "created": 0, "owned_by": "hone"}),
+        );
+    Json(value!({"object": "list", "data": models.collect::<Vec<_>>()}))
+}
+
+async fn events(
+    State(door): State<Arc<Door>>,
+    body: Bytes,
+) -> Result<Json<EventReceipt>, Response> {
+    let batch = read_json(&body).and_then(|body| read_batch(&body));
+    match batch {
+        Ok(batch) => Ok(Json(door.events.take(batch).await)),
+        Err(detail) => Err(refuse(StatusCode::BAD_REQUEST, &detail)),
+    }
+}
+
+#[derive(Deserialize)]
+struct After {
+    #[serde(default)]
+    after: u64,
+    /// Milliseconds to hold the request open, where the agent wants less than usual.
+    wait: Option<u64>,
+}
+
+async fn inbox(State(door): State<Arc<Door>>, Query(query): Query<After>) -> Json<Inbox> {
+    let wait = query.wait.map_or(POLL, |wait| Duration::from_millis(wait).min(POLL));
+    let fetched = tokio::time::timeout(wait, door.inbox.fetch(query.after)).await;
+    Json(fetched.unwrap_or_default())
+}
+
+async fn answer(State(door): State<Arc<Door>>, body: Bytes) -> Result<Json<Value>, Response> {
+    let text = String::from_utf8_lossy(&body);
+    match json::read::<Answer>(&text) {
+        Ok(answer) => {
+            *door.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+            Ok(Json(value!({})))
+        }
+        Err(error) => Err(refuse(StatusCode::BAD_REQUEST, &format!("no answer: {error}"))),
+    }
+}
+
+fn read_json(body: &[u8]) -> Result<Value, String> {
+    let text = String::from_utf8_lossy(body);
+    json::read(&text).map_err(|error| format!("the body is no JSON: {error}"))
+}
+
+fn refuse(status: StatusCode, detail: &str) -> Response {
+    (status, Json(value!({"error": {"message": detail, "type": "invalid_request_error"}})))
+        .into_response()
+}
+
+async fn chat(State(door): State<Arc<Door>>, body: Bytes) -> Response {
+    complete(&door, Dialect::OpenAi, openai::parse(&body), body).await
+}
+
+async fn messages(State(door): State<Arc<Door>>, body: Bytes) -> Response {
+    complete(&door, Dialect::Anthropic, anthropic::parse(&body), body).await
+}
+
+async fn complete(
+    door: &Arc<Door>,
+    dialect: Dialect,
+    request: Result<ChatRequest, String>,
+    body: Bytes,
+) -> Response {
+    let mut request = match request {
+        Ok(request) => request,
+        Err(detail) => return error(dialect, 400, "invalid_request_error", "bad_request", &detail),
+    };
+    let asked = request.model.clone();
+    match door.alias(&asked) {
+        Ok(alias) => request.model = alias,
+        Err(problem) => return call_error(dialect, &problem),
+    }
+    let streamed = request.stream;
+    let mut deliveries = door.line.start(request, body);
+    if !streamed {
+        let completion = match collect(&mut deliveries).await {
+            Ok(completion) => completion,
+            Err(problem) => return call_error(dialect, &problem),
+        };
+        return Json(match dialect {
+            Dialect::OpenAi => openai::whole(REPLY_ID, &asked, &completion),
+            Dialect::Anthropic => anthropic::whole(REPLY_ID, &asked, &completion),
+        })
+        .into_response();
+    }
+    // Until the first piece, a failure can still be told by the status.
+    match deliveries.recv().await {
+        Some(Err(problem)) => call_error(dialect, &problem),
+        first => stream_reply(dialect, &asked, first, deliveries),
+    }
+}
+
+/// The same for each reply, so that a replayed run sees the same bytes.
+const REPLY_ID: &str = "hone-reply";
+
+/// Writes a reply in the agent's dialect.
+enum Writer {
+    OpenAi(openai::StreamWriter),
+    Anthropic(anthropic::StreamWriter),
+}
+
+impl Writer {
+    fn write(&mut self, part: &ReplyPart) -> String {
+        match self {
+            Writer::OpenAi(writer) => writer.write(part),
+            Writer::Anthropic(writer) => writer.write(part),
+        }
+    }
+
+    fn done(&mut self) -> String {
+        match self {
+            Writer::OpenAi(writer) => writer.done(),
+            Writer::Anthropic(writer) => writer.done(),
+        }
+    }
+
+    fn failed(&self, problem: &CallError) -> String {
+        let (_, kind, code) = describe(problem);
+        let body = error_body(self.dialect(), kind, code, &problem.to_string());
+        match self {
+            Writer::OpenAi(_) => format!("data: {body}\n\n"),
+            Writer::Anthropic(_) => format!("event: error\ndata: {body}\n\n"),
+        }
+    }
+
+    fn dialect(&self) -> Dialect {
+        match self {
+            Writer::OpenAi(_) => Dialect::OpenAi,
+            Writer::Anthropic(_) => Dialect::Anthropic,
+        }
+    }
+}
+
+fn stream_reply(
+    dialect: Dialect,
+    model: &str,
+    first: Option<Delivery>,
+    deliveries: mpsc::Receiver<Delivery>,
+) -> Response {
+    let writer = match dialect {
+        Dialect::OpenAi => Writer::OpenAi(openai::StreamWriter::new(REPLY_ID, model)),
+        Dialect::Anthropic => Writer::Anthropic(anthropic::StreamWriter::new(REPLY_ID, model)),
+    };
+    let state = Some((writer, first, deliveries));
+    let body = stream::unfold(state, |state| async move {
+        let (mut writer, first, mut deliveries) = state?;
+        let delivery = match first {
+            Some(delivery) => Some(delivery),
+            None => deliveries.recv().await,
+        };
+        let (text, state) = match delivery {
+            Some(Ok(part)) => (writer.write(&part), Some((writer, None, deliveries))),
+            Some(Err(problem)) => (writer.failed(&problem), None),
+            None => (writer.done(), None),
+        };
+        Some((Ok::<_, std::convert::Infallible>(Bytes::from(text)), state))
+    });
+    let mut response = Response::new(Body::from_stream(body));
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    response
+}
+
+fn call_error(dialect: Dialect, problem: &CallError) -> Response {
+    let (status, kind, code) = describe(problem);
+    error(dialect, status, kind, code, &problem.to_string())
+}
+
+fn error(dialect: Dialect, status: u16, kind: &str, code: &str, message: &str) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+    (status, Json(error_body(dialect, kind, code, message))).into_response()
+}
+
+fn error_body(dialect: Dialect, kind: &str, code: &str, message: &str) -> Value {
+    match dialect {
+        Dialect::OpenAi => value!({"error": {"message": message, "type": kind, "code": code}}),
+        Dialect::Anthropic => {
+            value!({"type": "error", "error": {"type": kind, "message": message, "code": code}})
+        }
+    }
+}
+
+/// Returns the status, type and code under which an agent hears of an error. The gateway has
+/// tried again by itself, so no status asks the agent to.
+fn describe(problem: &CallError) -> (u16, &'static str, &'static str) {
+    match problem {
+        CallError::UnknownModel { .. } => (404, "not_found_error", "model_not_found"),
+        CallError::Capped(_) => (402, "cost_cap", "cost_cap"),
+        CallError::TooManyCalls { .. } => (402, "call_cap", "call_cap"),
+        CallError::ContextTooLong { .. } => {
+            (400, "invalid_request_error", "context_length_exceeded")
+        }
+        CallError::Closed => (410, "trial_over", "trial_over"),
+        CallError::Provider(error) => match &error.problem {
+            Problem::ContextTooLong { .. } | Problem::TooLarge { .. } => {
+                (400, "invalid_request_error", "context_length_exceeded")
+            }
+            Problem::BadRequest { .. } | Problem::Untranslatable { .. } => {
+                (400, "invalid_request_error", error.problem.kind())
+            }
+            other => (502, "provider_error", other.kind()),
+        },
+    }
+}
