@@ -244,6 +244,9 @@ struct RouteMaker<'a> {
 /// The stand-in computes on its own; only the processor limits it.
 const REHEARSAL_WIDTH: u32 = 1024;
 
+/// Long enough to overwrite a large source file in one reply.
+const REHEARSAL_OUTPUT: u64 = 16384;
+
 impl<'a> RouteMaker<'a> {
     fn new(settings: &'a GatewaySettings, keys: &'a Keys) -> Self {
         RouteMaker {
@@ -268,7 +271,7 @@ impl<'a> RouteMaker<'a> {
                 provider: Arc::new(StandIn { seed: self.settings.seed }),
                 lane: Lane::new(REHEARSAL_WIDTH),
                 price,
-                quirks: Quirks { stop: usize::MAX, ..Quirks::default() },
+                quirks: Quirks { stop: usize::MAX, output: REHEARSAL_OUTPUT, ..Quirks::default() },
             }
         } else {
             self.http_route(model, price)?

@@ -61,4 +61,4 @@ pub use money::NanoUsd;
 pub use profile::{Profile, Profiles};
 pub use purse::{Account, Capped, SpendRole};
 pub use settings::GatewaySettings;
-pub use stand_in::{PrefixCache, model_time};
+pub use stand_in::PrefixCache;

@@ -175,6 +175,7 @@ impl Line {
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let line = Arc::clone(self);
         self.tasks.spawn(async move {
+            let _open = line.meter.open();
             let error = Call::new(&line, number, request, asked, &sender).run().await.err();
             if let Some(error) = error {
                 line.note(&error);

@@ -13,6 +13,8 @@ pub struct MeterReading {
     pub calls: u64,
     /// Calls that failed or were refused.
     pub failed: u64,
+    /// Calls that are under way.
+    pub open: u64,
     /// Calls whose tokens were estimated, since the provider gave no count.
     pub estimated: u64,
     /// Tokens of all calls.
@@ -97,12 +99,27 @@ impl Meter {
         reading.wall_time += wall_time;
     }
 
+    /// Counts a call as under way until the guard is dropped.
+    pub fn open(&self) -> Open<'_> {
+        self.state().reading.open += 1;
+        Open(self)
+    }
+
     /// Counts waiting until the guard is dropped; calls that wait at the same time count once.
     pub fn wait(&self) -> Waiting<'_> {
         let mut state = self.state();
         state.waiting += 1;
         state.waiting_since.get_or_insert_with(Instant::now);
         Waiting(self)
+    }
+}
+
+/// A call that is under way.
+pub(crate) struct Open<'a>(&'a Meter);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.state().reading.open -= 1;
     }
 }
 

@@ -7,6 +7,7 @@ use crate::completion::Usage;
 use crate::model::ModelName;
 use crate::money::NanoUsd;
 use crate::profile::matches;
+use crate::rehearsal::price as stated;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -68,6 +69,18 @@ impl Price {
             most_output: None,
             source: source.to_owned(),
         }
+    }
+
+    /// The price that the rehearsal model states.
+    pub fn of_rehearsal() -> Self {
+        // Nano-dollars to pico-dollars.
+        let rates = Rates {
+            input: stated::INPUT_NANO_USD * 1000,
+            cache_read: stated::CACHE_READ_NANO_USD * 1000,
+            cache_write: stated::CACHE_WRITE_NANO_USD * 1000,
+            output: stated::OUTPUT_NANO_USD * 1000,
+        };
+        Price { base: rates, ..Price::free("stated by the rehearsal model; no money moves") }
     }
 
     /// Computes what a call costs, to the nearest nano-dollar.
@@ -208,9 +221,17 @@ fn picos(usd_a_million: f64) -> Result<u64, String> {
 }
 
 /// All prices of a run; what was added later goes first.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Prices {
     layers: Vec<BTreeMap<String, Price>>,
+    rehearsal: Price,
+}
+
+impl Default for Prices {
+    /// Knows the rehearsal model alone.
+    fn default() -> Self {
+        Prices { layers: Vec::new(), rehearsal: Price::of_rehearsal() }
+    }
 }
 
 /// The form of the table in the repository.
@@ -261,6 +282,9 @@ impl Prices {
     /// Finds the price of a model: the newest layer that has it, in it the longest match.
     pub fn find(&self, model: &ModelName) -> Result<&Price, PriceError> {
         let names = names_of(model);
+        if model.is_rehearsal() {
+            return Ok(&self.rehearsal);
+        }
         for layer in self.layers.iter().rev() {
             for name in &names {
                 let best = layer

@@ -8,7 +8,8 @@ use crate::error::Problem;
 use crate::openai;
 use crate::profile::Quirks;
 use crate::provider::{Errand, Provider, RawReply, ReplyForm};
-use crate::{rehearsal, tokens};
+use crate::rehearsal::{self, price};
+use crate::tokens;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
@@ -16,30 +17,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Nanoseconds that a call takes before anything else.
-const NANOS_PER_CALL: u64 = 500_000_000;
-
-/// Nanoseconds for a prompt token that is not in the cache: 4,000 tokens a second.
-const NANOS_PER_PROMPT_TOKEN: u64 = 250_000;
-
-/// Nanoseconds for a prompt token from the cache: 40,000 tokens a second.
-const NANOS_PER_CACHED_TOKEN: u64 = 25_000;
-
-/// Nanoseconds for an output token: 80 tokens a second.
-const NANOS_PER_OUTPUT_TOKEN: u64 = 12_500_000;
-
 /// Prompts shorter than this are not cached, as with real providers.
 const LEAST_CACHED: u64 = 1024;
-
-/// Computes the time that the rehearsal model states for a call.
-pub fn model_time(usage: &Usage) -> Duration {
-    Duration::from_nanos(
-        NANOS_PER_CALL
-            + NANOS_PER_PROMPT_TOKEN * (usage.input + usage.cache_write)
-            + NANOS_PER_CACHED_TOKEN * usage.cache_read
-            + NANOS_PER_OUTPUT_TOKEN * usage.output,
-    )
-}
 
 /// The prompts of one trial, as a provider's prefix cache would know them: a hash of every
 /// beginning that ends with a message, and its tokens.
@@ -86,24 +65,29 @@ impl Provider for StandIn {
         Box::pin(async move {
             // The stand-in computes, so it is kept off the threads that serve.
             let reply = tokio::task::spawn_blocking(move || answer(&body, seed, &prefixes)).await;
-            let (body, usage) = reply
+            let (body, usage, pause) = reply
                 .map_err(|error| Problem::Garbled {
                     detail: format!("the rehearsal model failed: {error}"),
                 })?
                 .map_err(|detail| Problem::BadRequest { status: 400, detail })?;
+            tokio::time::sleep(pause).await;
             Ok(RawReply {
                 dialect: Dialect::OpenAi,
                 form: ReplyForm::Whole,
                 body: stream::iter([Ok(body)]).boxed(),
-                model_time: Some(model_time(&usage)),
+                model_time: Some(price::model_time(usage.input + usage.cache_write, usage.output)),
             })
         })
     }
 }
 
-fn answer(body: &[u8], seed: u64, prefixes: &PrefixCache) -> Result<(Bytes, Usage), String> {
+fn answer(
+    body: &[u8],
+    seed: u64,
+    prefixes: &PrefixCache,
+) -> Result<(Bytes, Usage, Duration), String> {
     let request = openai::parse(body)?;
-    let mut completion = rehearsal::reply(&request, seed);
+    let rehearsal::Answer { mut completion, pause } = rehearsal::answer(&request, seed);
     let mut usage = completion.usage.unwrap_or_else(|| Usage {
         input: tokens::of_prompt(&request),
         output: tokens::of_text(&completion.text),
@@ -114,7 +98,7 @@ fn answer(body: &[u8], seed: u64, prefixes: &PrefixCache) -> Result<(Bytes, Usag
     usage.cache_read += cached;
     completion.usage = Some(usage);
     let reply = openai::whole("rehearsal", &request.model, &completion);
-    Ok((Bytes::from(reply.to_string()), usage))
+    Ok((Bytes::from(reply.to_string()), usage, pause))
 }
 
 #[cfg(test)]

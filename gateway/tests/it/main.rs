@@ -1,0 +1,7 @@
+//! Drives whole gateways: agents on one side, model servers on loopback on the other.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)] // In a test, a panic is the report.
+
+mod agent;
+mod door;
+mod model_server;
