@@ -11,6 +11,11 @@
 //! | `GET /v1/inbox?after=N` | → [`Inbox`] (long poll) | [`inbox`] |
 //! | `POST /v1/answer` | [`Answer`] → `{}` | [`job`] |
 //!
+//! In the `usage` of a completion the harness may add `cost`: what the completion took, in US
+//! dollars. The agent adds it up to know how much of its limit is gone. A completion that a cap
+//! forbids is refused with status 402. The header [`NODE_HEADER`] of a completion names the node
+//! that asks.
+//!
 //! This crate is protected: the loop rejects a child that changes it.
 
 pub mod event;
@@ -28,6 +33,9 @@ pub const PROTOCOL_VERSION: u32 = 1;
 
 /// The environment variable that holds the path of the gateway socket.
 pub const SOCKET_VARIABLE: &str = "HONE_SOCKET";
+
+/// The header of a completion that names the node that asks.
+pub const NODE_HEADER: &str = "x-hone-node";
 
 /// Names a node of the call graph: the root agent is `0`, its second sub-agent `0.2`, and so on.
 ///

@@ -36,7 +36,8 @@ impl Tree {
     pub fn read(root: &Path, view: &View) -> Self {
         let mut tree = Tree { is_directory: true, view: *view, ..Tree::default() };
         let mut walk = WalkBuilder::new(root);
-        walk.max_depth(Some(view.depth)).require_git(false);
+        // Only what lies in the directory decides, so that a job looks the same everywhere.
+        walk.max_depth(Some(view.depth)).require_git(false).parents(false).git_global(false);
         if view.hidden {
             walk.standard_filters(false).filter_entry(|entry| entry.file_name() != ".git");
         }

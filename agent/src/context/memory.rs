@@ -76,9 +76,9 @@ impl Memory {
         std::mem::take(&mut self.forgotten)
     }
 
-    /// Returns the oldest result that is not forgotten.
-    pub fn oldest(&self) -> Option<&str> {
-        self.known.first().map(String::as_str)
+    /// Forgets the oldest result and returns its id.
+    pub fn forget_oldest(&mut self) -> Option<String> {
+        if self.known.is_empty() { None } else { Some(self.known.remove(0)) }
     }
 
     /// Runs the watched commands, side by side, and writes what they print as blocks.

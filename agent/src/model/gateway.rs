@@ -3,7 +3,7 @@
 use super::chat::{Message, Reply, Request, StreamOptions};
 use super::stream::{Assembler, StreamError, message_of};
 use futures_util::StreamExt as _;
-use hone_protocol::{Answer, EventBatch, EventReceipt, Inbox, Job, NodeId};
+use hone_protocol::{Answer, EventBatch, EventReceipt, Inbox, Job, NODE_HEADER, NodeId};
 use serde::de::DeserializeOwned;
 use std::path::Path;
 use std::time::Duration;
@@ -42,7 +42,9 @@ impl GatewayError {
     fn may_pass(&self) -> bool {
         match self {
             GatewayError::Connection(_) | GatewayError::Stream(_) => true,
-            GatewayError::Refused { status, .. } => matches!(status, 408 | 409 | 425 | 500..),
+            GatewayError::Refused { status, .. } => {
+                matches!(status, 408 | 409 | 425 | 429 | 500..) && !self.is_spent()
+            }
         }
     }
 
@@ -123,7 +125,7 @@ impl Gateway {
         request: &Request<'_>,
     ) -> Result<Reply, GatewayError> {
         let call = self.http.post(format!("{BASE}/chat/completions"));
-        let response = call.header("x-hone-node", &node.0).json(request).send().await?;
+        let response = call.header(NODE_HEADER, &node.0).json(request).send().await?;
         let mut body = accepted(response).await?.bytes_stream();
         let mut reply = Assembler::default();
         while let Some(bytes) = body.next().await {

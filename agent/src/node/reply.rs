@@ -14,6 +14,9 @@ pub(super) const MOST_ROUNDS: u32 = 5;
 /// How much of the end of a cut reply is repeated to the model.
 const SHOWN_END: usize = 80;
 
+/// How much of a context is kept that was too long for the model.
+const SHRINK: f64 = 0.7;
+
 /// What a reply came to.
 pub(super) enum Said {
     /// It was read to its end.
@@ -60,19 +63,28 @@ impl Steps {
         Ok(Said::Unfinished)
     }
 
+    /// Asks the model once.
     pub(super) async fn complete(
         &mut self,
         status: &str,
         stop: &[&str],
     ) -> Result<Reply, TrialEnd> {
-        let messages = self.window.messages(status);
-        let model = self.desk.trial.alias(self.agent.model).to_owned();
         let trial = self.desk.trial.clone();
-        let reply = trial.gateway.complete(&self.desk.node, &model, &messages, stop).await;
-        let reply = reply.map_err(|error| match error {
-            error if error.is_spent() => TrialEnd::Spent(error.to_string()),
-            error => TrialEnd::Gateway(error),
-        })?;
+        let model = trial.alias(self.agent.model);
+        let (messages, reply) = loop {
+            let messages = self.window.messages(status);
+            match trial.gateway.complete(&self.desk.node, model, &messages, stop).await {
+                Ok(reply) => break (messages, reply),
+                Err(error) if error.is_spent() => return Err(TrialEnd::Spent(error.to_string())),
+                // The estimate was wrong, or the model takes less than the job says.
+                Err(error) if error.is_too_long() => {
+                    if !self.forget_oldest(self.used() * SHRINK) {
+                        return Err(TrialEnd::Gateway(error));
+                    }
+                }
+                Err(error) => return Err(TrialEnd::Gateway(error)),
+            }
+        };
         if let Some(usage) = &reply.usage {
             trial.count(usage);
             self.gauge.learn(messages.iter().map(|message| message.content.len()).sum(), usage);

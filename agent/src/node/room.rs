@@ -63,27 +63,31 @@ impl Steps {
     /// this is for models that did not listen.
     pub(super) fn make_room(&mut self) {
         let of = self.desk.trial.job.limits.context_tokens as f64;
-        let used = |steps: &Steps| steps.gauge.tokens(steps.window.bytes()) as f64;
-        if used(self) < of {
-            return;
+        if self.used() >= of {
+            self.forget_oldest(of * ROOMY_SHARE);
         }
+    }
+
+    /// Forgets the oldest results until the context has so many tokens; tells whether there was
+    /// anything to forget.
+    pub(super) fn forget_oldest(&mut self, tokens: f64) -> bool {
         let mut forgotten = Vec::new();
-        while used(self) > of * ROOMY_SHARE
-            && let Some(id) = self.desk.memory.oldest().map(str::to_owned)
+        while self.used() > tokens
+            && let Some(id) = self.desk.memory.forget_oldest()
         {
-            if self.desk.memory.forget(std::slice::from_ref(&id)).is_err() {
-                break;
-            }
-            self.desk.memory.take_forgotten();
             self.window.forget(&id);
             forgotten.push(id);
         }
-        if let (Some(first), Some(last)) = (forgotten.first(), forgotten.last()) {
-            let text =
-                format!("The context was full: the results {first} to {last} were forgotten.");
-            self.desk.trial.events.warn(&self.desk.node, &text);
-            self.notice("limit", None, &text);
-        }
+        let (Some(first), Some(last)) = (forgotten.first(), forgotten.last()) else { return false };
+        let text = format!("The context was full: the results {first} to {last} were forgotten.");
+        self.desk.trial.events.warn(&self.desk.node, &text);
+        self.notice("limit", None, &text);
+        true
+    }
+
+    /// Estimates the tokens of the context.
+    pub(super) fn used(&self) -> f64 {
+        self.gauge.tokens(self.window.bytes()) as f64
     }
 
     /// Writes the core prompt as it would be now.

@@ -57,7 +57,7 @@ async fn run(arguments: Arguments, desk: &mut Desk) -> Result<String, ToolError>
         .build();
     let mut hits = Hits::default();
     let mut walk = WalkBuilder::new(&root);
-    walk.require_git(false).sort_by_file_name(Ord::cmp);
+    walk.require_git(false).parents(false).git_global(false).sort_by_file_name(Ord::cmp);
     for entry in walk.build() {
         // A file that cannot be read is passed over, as by every search program.
         let Ok(entry) = entry else { continue };

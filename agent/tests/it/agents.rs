@@ -23,67 +23,57 @@ fn each_agent_is_given_its_own_tools_and_sub_agents_by_the_role_of_the_job() {
     trial.delegate(&[]);
     trial.coder("return_result", &[("result", "r")]);
     trial.succeed();
+    // Later versions may have more tools; these agents must keep these and must not get those.
     let system = |agent: &str| trial.server.asked(agent)[0].message(0).to_owned();
+    let expect = |agent: &str, has: &[&str], lacks: &[&str]| {
+        let tools = names(&system(agent), "TOOL");
+        for tool in has {
+            assert!(tools.iter().any(|name| name == tool), "{agent} has no {tool}");
+        }
+        for tool in lacks {
+            assert!(!tools.iter().any(|name| name == tool), "{agent} has {tool}");
+        }
+    };
+    let look = ["open_files", "close_files", "view_directory", "search_text"];
+    let change = ["overwrite_file", "execute_command"];
+    let archive =
+        ["best_problems", "worst_problems", "compare_agents", "problem_history", "agent_diff"];
+    let lead = ["submit_answer", "complete"];
+    expect(
+        "main",
+        &[&lead[..], &["start_meta_improvement"]].concat(),
+        &[&look[..], &change, &archive].concat(),
+    );
+    for worker in ["coder", "problem_solver"] {
+        expect(
+            worker,
+            &[&look[..], &change, &["calculate", "return_result"]].concat(),
+            &[&lead[..], &archive].concat(),
+        );
+    }
+    expect(
+        "archive_explorer",
+        &[&look[..], &archive, &["return_result"]].concat(),
+        &[&lead[..], &change].concat(),
+    );
+    for agent in ["main", "coder", "problem_solver", "archive_explorer"] {
+        expect(agent, &["early_exit", "forget", "regenerate_context"], &[]);
+    }
     let main = system("main");
-    assert_eq!(
-        names(&main, "TOOL"),
-        [
-            "start_meta_improvement",
-            "forget",
-            "regenerate_context",
-            "submit_answer",
-            "complete",
-            "early_exit"
-        ]
-    );
-    assert_eq!(
-        names(&main, "SUBAGENT"),
-        ["coder", "problem_solver", "reasoner", "archive_explorer", "committee"]
-    );
-    let work = [
-        "open_files",
-        "close_files",
-        "overwrite_file",
-        "view_directory",
-        "search_text",
-        "execute_command",
-        "watch",
-        "calculate",
-        "start_coding",
-        "forget",
-        "regenerate_context",
-        "return_result",
-        "early_exit",
-    ];
-    assert_eq!(names(&system("coder"), "TOOL"), work);
-    assert_eq!(names(&system("problem_solver"), "TOOL"), work);
-    assert_eq!(
-        names(&system("archive_explorer"), "TOOL"),
-        [
-            "open_files",
-            "close_files",
-            "view_directory",
-            "search_text",
-            "calculate",
-            "best_problems",
-            "worst_problems",
-            "compare_agents",
-            "problem_history",
-            "agent_diff",
-            "forget",
-            "regenerate_context",
-            "return_result",
-            "early_exit"
-        ]
-    );
+    let below = names(&main, "SUBAGENT");
+    for agent in ["coder", "problem_solver", "reasoner", "archive_explorer", "committee"] {
+        assert!(below.iter().any(|name| name == agent), "main cannot call {agent}");
+    }
     let tool = main.split("<TOOL name=\"submit_answer\">").nth(1).unwrap();
-    assert!(tool.starts_with("\nHands in the answer to the problem. The last one counts; the job goes on until `complete`.\n<ARG name=\"answer\" type=\"string\" required=\"true\">The answer, exactly as the problem asks for it and nothing else.</ARG>\n</TOOL>"), "{tool}");
+    let argument = tool.split_once("<ARG ").unwrap().1;
+    assert!(argument.starts_with("name=\"answer\" type=\"string\" required=\"true\">"), "{tool}");
 
     let solve = Trial::new();
     solve.server.script("main", tool_complete());
     solve.succeed();
     let system = solve.server.asked("main")[0].message(0).to_owned();
-    assert_eq!(names(&system, "SUBAGENT"), ["coder", "problem_solver", "reasoner"]);
+    let below = names(&system, "SUBAGENT");
+    assert!(below.contains(&"coder".to_owned()) && !below.contains(&"committee".to_owned()));
     assert!(!names(&system, "TOOL").contains(&"start_meta_improvement".to_owned()));
 }
 

@@ -8,7 +8,7 @@ fn what_is_wrong_with_a_call_is_told_to_the_model() {
     let trial = Trial::for_coder();
     let bad = [
         ("I think it is done.".to_owned(), "there was no call in your reply"),
-        (tool("open files", &[]), "there is no tool `open files`; the tools are: open_files, close_files,"),
+        (tool("open files", &[]), "there is no tool `open files`; the tools are: "),
         (tool("open_files", &[]), "open_files: the argument `paths` is missing; the arguments are: paths"),
         (tool("calculate", &[("expression", "1"), ("unit", "m")]), "there is no argument `unit`"),
         (tool("view_directory", &[("depth", "deep")]), "`depth` has to be a whole number, not `deep`"),

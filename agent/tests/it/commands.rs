@@ -8,6 +8,7 @@ fn a_command_shows_its_exit_code_and_both_outputs_in_order() {
     let trial = Trial::for_coder();
     trial.coder("execute_command", &[("command", "echo out; echo err >&2; echo end; pwd; exit 3")]);
     trial.coder("execute_command", &[("command", "cat; kill -9 $$")]);
+    trial.coder("execute_command", &[("command", "printf 'a\\377b'")]);
     trial.coder(
         "execute_command",
         &[("command", "printf 'é'; env | grep HONE_SOCKET || echo none")],
@@ -19,7 +20,8 @@ fn a_command_shows_its_exit_code_and_both_outputs_in_order() {
         format!("ok=\"false\" id=\"r1\">\nexit code 3\nout\nerr\nend\n{}\n", directory.display());
     assert!(told[0].contains(&wanted), "{}", told[0]);
     assert!(told[1].contains("killed by signal 9"), "{}", told[1]);
-    assert!(told[2].contains("exit code 0\nénone"), "{}", told[2]);
+    assert!(told[2].contains("exit code 0\na\u{FFFD}b<"), "{}", told[2]);
+    assert!(told[3].contains("exit code 0\nénone"), "{}", told[3]);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The context: append-only, consolidated only when it pays, never over its limit.
 
+use crate::replay;
+use crate::server::Reply;
 use crate::trial::{Trial, tool};
 use hone_protocol::EventKind;
 
@@ -53,6 +55,14 @@ fn each_request_begins_with_the_one_before_it() {
 }
 
 #[test]
+fn a_prefix_cache_serves_nine_tenths_of_the_prompts_of_a_long_trial() {
+    let asked = replay::play();
+    assert_eq!(asked.len(), 30);
+    let share = replay::share(&replay::served(&asked, 128, 1_024));
+    assert!(share >= 0.9, "{share}");
+}
+
+#[test]
 fn files_are_consolidated_when_asked_and_not_when_nothing_has_changed() {
     let trial = Trial::for_coder();
     trial.write("a.py", "x = 1\n");
@@ -103,10 +113,10 @@ fn files_are_consolidated_when_most_of_what_the_dialogue_shows_of_them_is_out_of
 
 #[test]
 fn a_full_context_loses_its_oldest_results_and_the_model_is_told_before() {
-    let trial = Trial::with(|job| job.limits.context_tokens = 8_000);
+    let trial = Trial::with(|job| job.limits.context_tokens = 40_000);
     trial.delegate(&[]);
-    for _ in 0..8 {
-        trial.coder("execute_command", &[("command", "head -c 4000 /dev/zero | tr '\\0' x")]);
+    for _ in 0..12 {
+        trial.coder("execute_command", &[("command", "head -c 16000 /dev/zero | tr '\\0' x")]);
     }
     trial.coder("return_result", &[("result", "")]);
     let told = trial.told().concat();
@@ -123,9 +133,30 @@ fn a_full_context_loses_its_oldest_results_and_the_model_is_told_before() {
             .iter()
             .map(|m| m["content"].as_str().unwrap().len())
             .sum();
-        assert!(bytes / 4 < 8_000, "{bytes}");
+        assert!(bytes / 4 < 40_000, "{bytes}");
     }
     assert!(asked.last().unwrap().body.to_string().contains("(forgotten)"));
+}
+
+#[test]
+fn a_context_that_the_model_refuses_as_too_long_is_made_shorter() {
+    let trial = Trial::for_coder();
+    let refused = r#"{"error":{"message":"maximum context length is 1000","code":"context_length_exceeded"}}"#;
+    for number in 0..4 {
+        let command = format!("head -c 8000 /dev/zero | tr '\\0' {number}");
+        trial.coder("execute_command", &[("command", &command)]);
+    }
+    trial.server.script("coder", Reply::Status(400, refused.to_owned()));
+    trial.coder("return_result", &[("result", "")]);
+    trial.succeed();
+    let asked = trial.server.asked("coder");
+    let (before, after) = (asked[4].body.to_string(), asked[5].body.to_string());
+    assert!(after.len() < before.len() * 3 / 4, "{} {}", before.len(), after.len());
+    assert!(after.contains("(forgotten)") && after.contains("3333"));
+
+    let hopeless = Trial::new();
+    hopeless.server.script("main", Reply::Status(400, refused.to_owned()));
+    assert!(!hopeless.run().status.success());
 }
 
 #[test]

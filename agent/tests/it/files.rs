@@ -171,8 +171,8 @@ fn search_finds_literals_and_patterns_with_context_and_says_what_it_left_out() {
     trial.write("a.py", "one\ndef f(x):\r\n    return (x)\n");
     trial.write("b/c.py", "f(1)\n");
     trial.write("binary", b"f(1)\0");
-    trial.write("many.txt", "hit\n".repeat(130));
-    trial.write("wide.txt", format!("wide {}", "é".repeat(400)));
+    trial.write("many.txt", "hit\n".repeat(600));
+    trial.write("wide.txt", format!("wide {}", "é".repeat(4_000)));
     trial.coder("search_text", &[("pattern", "f(")]);
     trial.coder("search_text", &[("pattern", "^def \\w+"), ("regex", "true"), ("context", "1")]);
     trial.coder("search_text", &[("pattern", "f("), ("path", "b/c.py")]);
@@ -183,16 +183,49 @@ fn search_finds_literals_and_patterns_with_context_and_says_what_it_left_out() {
     trial.coder("search_text", &[("pattern", "wide")]);
     trial.coder("return_result", &[("result", "")]);
     let told = trial.told();
-    assert!(told[0].contains(">\na.py:2:def f(x):\nb/c.py:1:f(1)</TOOL_RESULT>"), "{}", told[0]);
-    assert!(
-        told[1].contains(">\na.py-1-one\na.py:2:def f(x):\na.py-3-    return (x)</TOOL_RESULT>")
-    );
+    // How much is shown may change; that nothing is lost in silence may not.
+    assert!(told[0].contains("a.py:2:def f(x)"), "{}", told[0]);
+    assert_eq!(shown_and_left_out(&told[0], ":"), 2, "the binary file does not count");
+    assert!(told[1].contains("a.py-1-one\na.py:2:def f(x)"), "{}", told[1]);
+    assert!(told[1].contains("\na.py-3-    retu"), "{}", told[1]);
     assert!(told[2].contains(">b/c.py:1:f(1)</TOOL_RESULT>"));
-    assert!(told[3].contains("many.txt:100:hit\n[… 30 more matches left out;"));
+    assert_eq!(shown_and_left_out(&told[3], ":hit"), 600);
+    assert!(told[3].len() < 4_000);
     assert!(told[4].contains("ok=\"false\"") && told[4].contains("the pattern cannot be used"));
     assert!(told[5].contains("nothing was found"));
     assert!(told[6].contains("missing does not exist"));
-    assert!(told[7].contains("é [… line cut …]"));
+    assert!(told[7].contains("[… line cut …]") && told[7].len() < 4_000);
+}
+
+/// Counts the matches that a search shows, by what stands in their lines, and those left out.
+fn shown_and_left_out(told: &str, mark: &str) -> usize {
+    let result = told.split_once("</TOOL_RESULT>").unwrap().0;
+    let is_match = |line: &&str| !line.starts_with(['[', '<']) && line.contains(mark);
+    let shown = result.lines().filter(is_match).count();
+    let shown = shown + usize::from(!result.contains(">\n"));
+    let left_out = result.split_once(" more matches left out").map(|(before, _)| {
+        let digits = before.rsplit_once(' ').unwrap().1;
+        digits.parse::<usize>().unwrap()
+    });
+    shown + left_out.unwrap_or_default()
+}
+
+#[test]
+fn text_files_of_any_kind_can_be_changed() {
+    let trial = Trial::for_coder();
+    let paths = ["src/lib.rs", "Cargo.toml", "a.py", "README.md", "no_extension", ".hidden"];
+    for path in paths {
+        trial.write(path, "old\n");
+    }
+    trial.coder("open_files", &[("paths", &paths.join("\n"))]);
+    for path in paths {
+        trial.coder("overwrite_file", &[("path", path), ("content", "new\n")]);
+    }
+    trial.coder("return_result", &[("result", "")]);
+    trial.succeed();
+    for path in paths {
+        assert_eq!(trial.read(path), "new\n", "{path}");
+    }
 }
 
 #[test]

@@ -16,5 +16,6 @@ mod files;
 mod inbox;
 mod markup;
 mod memory;
+mod replay;
 mod structures;
 mod whole;
