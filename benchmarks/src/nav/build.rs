@@ -10,12 +10,20 @@ use crate::origin::{OriginError, Snapshot, slug};
 use crate::suite::{Draft, Problem, ProblemId, Suite, SuiteError};
 use indexmap::IndexMap;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Longest line that a statement shows, in bytes.
 const LINE: usize = 200;
 
 /// How many uses are looked for, for each problem wanted, before the search stops.
-const LOOKED_AT: usize = 12;
+const LOOKED_AT: usize = 20;
+
+/// Files that are read before it is asked whether there are enough uses.
+const CHUNK: usize = 64;
+
+/// More threads than these gain nothing on a repository of the largest size.
+const MOST_THREADS: usize = 8;
 
 /// Uses of one file that are looked at, so that no file fills a suite.
 const OF_ONE_FILE: usize = 12;
@@ -87,8 +95,8 @@ fn rank(seed: u64, parts: &[&str]) -> Digest {
     Digest::of_parts("hone nav draw 1", std::iter::once(&seed[..]).chain(parts))
 }
 
-/// Finds uses whose definition is certain: file after file in an order drawn by `seed`, until there are `enough` of
-/// every kind together or all files were read.
+/// Finds uses whose definition is certain: file after file in an order drawn by `seed`, until there are `enough` or all
+/// files were read. How many threads there are makes no difference to what is found.
 pub(crate) fn candidates(
     snapshot: &Snapshot,
     enough: usize,
@@ -100,67 +108,80 @@ pub(crate) fn candidates(
     let resolver = Resolver::new(&snapshot.files).ok_or_else(unfit)?;
     let mut order: Vec<usize> = (0..snapshot.files.len()).collect();
     order.sort_by_cached_key(|file| rank(seed, &[&snapshot.files[*file].0]));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     let mut found = Vec::new();
-    let mut by_kind: HashMap<SymbolKind, usize> = HashMap::new();
-    for file in order {
-        let (path, bytes) = &snapshot.files[file];
-        if !block::fits_attribute(path) {
-            continue;
-        }
-        let Some(module) = resolver.module(file) else { continue };
-        let text = String::from_utf8_lossy(bytes);
-        let lines: Vec<&str> = text.split('\n').collect();
-        let mut uses: Vec<NavData> = Vec::new();
-        for usage in &module.uses {
-            let Some((answer, symbol)) = resolver.definition(file, usage) else { continue };
-            let (Some(name), Some(line)) = (usage.chain.last(), lines.get(usage.row)) else {
-                continue;
-            };
-            let source = line.trim_end_matches('\r');
-            if !is_askable(name, source) {
-                continue;
+    for chunk in order.chunks(CHUNK) {
+        let uses_of: Vec<OnceLock<Vec<NavData>>> = chunk.iter().map(|_| OnceLock::new()).collect();
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some(at) =
+                Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < chunk.len())
+            {
+                uses_of[at].get_or_init(|| uses(snapshot, &resolver, chunk[at], of_one_file, seed));
             }
-            let target = snapshot.files.binary_search_by(|(other, _)| other.cmp(&answer.path));
-            let target = target.map(|at| String::from_utf8_lossy(&snapshot.files[at].1));
-            let Some(defined) = target.ok().and_then(|text| word_at(&text, &answer)) else {
-                continue;
-            };
-            let place = Place { path: path.clone(), line: usage.row + 1, column: usage.column };
-            uses.push(NavData {
-                name: name.clone(),
-                defined,
-                symbol,
-                usage: place,
-                source: source.to_owned(),
-                answer,
-            });
-        }
-        uses.sort_by_cached_key(|data| rank(seed, &[&data.usage.to_string()]));
-        // One use of a definition for each file is enough.
-        let mut seen = HashSet::new();
-        uses.retain(|data| seen.insert(data.answer.clone()));
-        for data in uses.into_iter().take(of_one_file) {
-            *by_kind.entry(data.symbol).or_default() += 1;
-            found.push(data);
-        }
-        let fewest =
-            KINDS.iter().map(|kind| by_kind.get(kind).copied().unwrap_or(0)).min().unwrap_or(0);
-        let read_enough =
-            found.len() >= enough && fewest * KINDS.len() * 2 >= enough / LOOKED_AT * 3;
-        if read_enough || found.len() >= enough.saturating_mul(4) {
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(work);
+            }
+            work();
+        });
+        found.extend(uses_of.into_iter().filter_map(OnceLock::into_inner).flatten());
+        if found.len() >= enough {
             break;
         }
     }
     Ok(found)
 }
 
-const KINDS: [SymbolKind; 5] = [
-    SymbolKind::Function,
-    SymbolKind::AsyncFunction,
-    SymbolKind::Method,
-    SymbolKind::Class,
-    SymbolKind::Constant,
-];
+/// Finds the uses of one file.
+fn uses(
+    snapshot: &Snapshot,
+    resolver: &Resolver<'_>,
+    file: usize,
+    most: usize,
+    seed: u64,
+) -> Vec<NavData> {
+    let (path, bytes) = &snapshot.files[file];
+    let Some(module) = resolver.module(file).filter(|_| block::fits_attribute(path)) else {
+        return Vec::new();
+    };
+    let text = String::from_utf8_lossy(bytes);
+    let lines: Vec<&str> = text.split('\n').collect();
+    let mut found: Vec<NavData> = Vec::new();
+    for usage in &module.uses {
+        let Some((answer, symbol)) = resolver.definition(file, usage) else { continue };
+        let (Some(name), Some(line)) = (usage.chain.last(), lines.get(usage.row)) else { continue };
+        let source = line.trim_end_matches('\r');
+        if !is_askable(name, source) {
+            continue;
+        }
+        let home = snapshot.files.binary_search_by(|(other, _)| other.cmp(&answer.path));
+        let home = home.map(|at| String::from_utf8_lossy(&snapshot.files[at].1));
+        let Some(defined) = home.ok().and_then(|text| word_at(&text, &answer)) else { continue };
+        found.push(NavData {
+            name: name.clone(),
+            defined,
+            symbol,
+            usage: Place { path: path.clone(), line: usage.row + 1, column: usage.column },
+            source: source.to_owned(),
+            answer,
+        });
+    }
+    found.sort_by_cached_key(|data| rank(seed, &[&data.usage.to_string()]));
+    // One use of a definition for each file is enough.
+    let mut seen = HashSet::new();
+    found.retain(|data| seen.insert(data.answer.clone()));
+    // Rarer kinds go first, so that the bound on one file does not hide them.
+    found.sort_by_key(|data| match data.symbol {
+        SymbolKind::AsyncFunction => 0,
+        SymbolKind::Method => 1,
+        SymbolKind::Constant => 2,
+        SymbolKind::Function | SymbolKind::Class => 3,
+    });
+    found.truncate(most);
+    found
+}
 
 /// Tells whether a line asks one clear thing: the name stands in it once, and it can be shown.
 fn is_askable(name: &str, source: &str) -> bool {

@@ -3,8 +3,8 @@
 use super::module::{Binding, Import, Module, Symbol, Use, parser};
 use super::{Place, SymbolKind};
 use crate::origin::SourceFile;
-use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use tree_sitter::Parser;
 
 /// How many imports and base classes are followed.
@@ -30,13 +30,14 @@ struct Home<'a> {
     is_package: bool,
 }
 
-/// Reads modules when they are needed, and each once.
+/// Reads modules when they are needed, and each once. Threads may share it.
 pub(super) struct Resolver<'a> {
     files: &'a [SourceFile],
     homes: Vec<Home<'a>>,
     by_name: HashMap<String, Vec<usize>>,
-    modules: Vec<OnceCell<Option<Module>>>,
-    parser: std::cell::RefCell<Parser>,
+    modules: Vec<OnceLock<Option<Module>>>,
+    /// Parsers that no thread uses at the moment.
+    parsers: Mutex<Vec<Parser>>,
 }
 
 impl<'a> Resolver<'a> {
@@ -49,13 +50,21 @@ impl<'a> Resolver<'a> {
         for (number, home) in homes.iter().enumerate() {
             by_name.entry(home.dotted.clone()).or_default().push(number);
         }
-        let modules = files.iter().map(|_| OnceCell::new()).collect();
-        Some(Resolver { files, homes, by_name, modules, parser: parser()?.into() })
+        let modules = files.iter().map(|_| OnceLock::new()).collect();
+        Some(Resolver { files, homes, by_name, modules, parsers: vec![parser()?].into() })
     }
 
     /// Returns a file as it was read; `None` when it cannot be.
     pub fn module(&self, file: usize) -> Option<&Module> {
-        let read = || Module::read(&mut self.parser.borrow_mut(), &self.files[file].1);
+        let read = || {
+            // A parser is plain memory: one that another thread died with is just not there.
+            let parsers = || self.parsers.lock().unwrap_or_else(PoisonError::into_inner);
+            let spare = parsers().pop();
+            let mut parser = spare.or_else(parser)?;
+            let module = Module::read(&mut parser, &self.files[file].1);
+            parsers().push(parser);
+            module
+        };
         self.modules[file].get_or_init(read).as_ref()
     }
 
