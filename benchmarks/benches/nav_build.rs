@@ -7,8 +7,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use hone_benchmarks::build::{BuildRequest, build};
-use hone_benchmarks::origin::Origin;
+use hone_benchmarks::nav::build::build;
+use hone_benchmarks::origin::git::GitOrigin;
 
 /// What building may take, in seconds.
 const TARGET: f64 = 3.0;
@@ -23,25 +23,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         None => (make(&scratch.path().join("made"))?, "made"),
     };
     let mut out = std::io::stdout().lock();
-    let source = Origin::Git(path);
     for round in 1..=3 {
         let start = Instant::now();
-        let request = BuildRequest {
-            name: "bench",
-            kind: "nav",
-            origin: &source,
-            revision: None,
-            wheels: scratch.path(),
-            count: 100,
-            seed: 1,
-        };
-        let suite = build(&request)?;
+        let snapshot = GitOrigin::open(&path, None)?.snapshot()?;
+        let read = start.elapsed().as_secs_f64();
+        let suite = build("bench", &snapshot, 100, 1)?;
         let built = start.elapsed().as_secs_f64();
         suite.save(&scratch.path().join(format!("suite-{round}")))?;
         let saved = start.elapsed().as_secs_f64();
         writeln!(
             out,
-            "{origin} repository, {} problems: built in {built:.2} s, saved after {saved:.2} s (target {TARGET} s)",
+            "{origin} repository, {} files, {} problems: read after {read:.2} s, built after {built:.2} s, saved after \
+             {saved:.2} s (target {TARGET} s)",
+            snapshot.files.len(),
             suite.problems().len()
         )?;
     }

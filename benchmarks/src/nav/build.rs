@@ -1,7 +1,7 @@
 //! Makes `nav` problems of a snapshot.
 
 use super::resolve::Resolver;
-use super::{NavData, Place, SymbolKind, text_at};
+use super::{NavData, Place, SymbolKind};
 use crate::block;
 use crate::build::BuildError;
 use crate::digest::Digest;
@@ -149,29 +149,26 @@ fn uses(
     let text = String::from_utf8_lossy(bytes);
     let lines: Vec<&str> = text.split('\n').collect();
     let mut found: Vec<NavData> = Vec::new();
+    let mut seen = HashSet::new();
     for usage in &module.uses {
-        let Some((answer, symbol)) = resolver.definition(file, usage) else { continue };
+        let Some((home, definition)) = resolver.definition(file, usage) else { continue };
         let (Some(name), Some(line)) = (usage.chain.last(), lines.get(usage.row)) else { continue };
         let source = line.trim_end_matches('\r');
-        if !is_askable(name, source) {
+        // One use of a definition for each file is enough.
+        if !is_askable(name, source) || !seen.insert((home, definition.row, definition.column)) {
             continue;
         }
-        let home = snapshot.files.binary_search_by(|(other, _)| other.cmp(&answer.path));
-        let home = home.map(|at| String::from_utf8_lossy(&snapshot.files[at].1));
-        let Some(defined) = home.ok().and_then(|text| word_at(&text, &answer)) else { continue };
+        let home = snapshot.files[home].0.clone();
         found.push(NavData {
             name: name.clone(),
-            defined,
-            symbol,
+            defined: definition.name,
+            symbol: definition.kind,
             usage: Place { path: path.clone(), line: usage.row + 1, column: usage.column },
             source: source.to_owned(),
-            answer,
+            answer: Place { path: home, line: definition.row + 1, column: definition.column },
         });
     }
     found.sort_by_cached_key(|data| rank(seed, &[&data.usage.to_string()]));
-    // One use of a definition for each file is enough.
-    let mut seen = HashSet::new();
-    found.retain(|data| seen.insert(data.answer.clone()));
     // Rarer kinds go first, so that the bound on one file does not hide them.
     found.sort_by_key(|data| match data.symbol {
         SymbolKind::AsyncFunction => 0,
@@ -195,13 +192,6 @@ fn is_askable(name: &str, source: &str) -> bool {
         && source.len() <= LINE
         && !source.chars().any(|c| c.is_control() && c != '\t')
         && whole.count() == 1
-}
-
-/// Returns the identifier at a place.
-fn word_at(text: &str, place: &Place) -> Option<String> {
-    let rest = text_at(text, place)?;
-    let word: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-    (!word.is_empty()).then_some(word)
 }
 
 /// Takes from the kinds of symbols by turns, each definition once, and as few as possible from one file: one of

@@ -16,6 +16,7 @@ const DEPTH: usize = 400;
 /// A definition: where its name stands, rows from 0 and columns in characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Symbol {
+    pub name: String,
     pub kind: SymbolKind,
     pub row: usize,
     pub column: usize,
@@ -155,7 +156,8 @@ impl<'t> Reader<'t> {
                     let name = self.words(left);
                     if simple && owner == Owner::Module && is_constant(name) {
                         let (row, column) = self.place(left);
-                        let symbol = Symbol { kind: SymbolKind::Constant, row, column };
+                        let kind = SymbolKind::Constant;
+                        let symbol = Symbol { name: name.to_owned(), kind, row, column };
                         self.bind(found, name, Binding::Symbol(symbol));
                     } else {
                         self.targets(left, found);
@@ -197,7 +199,9 @@ impl<'t> Reader<'t> {
             (false, Owner::Class) => SymbolKind::Method,
             (false, _) => SymbolKind::Function,
         };
-        self.bind(found, self.words(name), Binding::Symbol(Symbol { kind, row, column }));
+        let name = self.words(name);
+        let symbol = Symbol { name: name.to_owned(), kind, row, column };
+        self.bind(found, name, Binding::Symbol(symbol));
     }
 
     fn collect_class(&mut self, node: Node<'t>, owner: Owner, found: &mut Bindings) {
@@ -221,7 +225,8 @@ impl<'t> Reader<'t> {
         if let Some(body) = node.child_by_field_name("body") {
             self.collect(body, Owner::Class, &mut members, 0);
         }
-        let symbol = Symbol { kind: SymbolKind::Class, row, column };
+        let symbol =
+            Symbol { name: self.words(name).to_owned(), kind: SymbolKind::Class, row, column };
         self.module.classes.push(Class { symbol, bases, members });
         self.bind(found, self.words(name), Binding::Class(self.module.classes.len() - 1));
     }

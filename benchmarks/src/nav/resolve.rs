@@ -1,7 +1,6 @@
 //! Follows names through imports, over the files of a snapshot.
 
 use super::module::{Binding, Import, Module, Symbol, Use, parser};
-use super::{Place, SymbolKind};
 use crate::origin::SourceFile;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -68,8 +67,8 @@ impl<'a> Resolver<'a> {
         self.modules[file].get_or_init(read).as_ref()
     }
 
-    /// Returns the definition that a use in a file means, when it is certain and stands in another file.
-    pub fn definition(&self, file: usize, usage: &Use) -> Option<(Place, SymbolKind)> {
+    /// Returns the definition that a use in a file means, and its file, when it is certain and stands in another file.
+    pub fn definition(&self, file: usize, usage: &Use) -> Option<(usize, Symbol)> {
         let target = match usage.of_super {
             Some(class) => self.of_base(file, class, usage.chain.first()?, STEPS)?,
             None => self.chain(file, &usage.chain, STEPS)?,
@@ -79,9 +78,7 @@ impl<'a> Resolver<'a> {
             Target::Class(home, class) => (home, self.module(home)?.classes[class].symbol.clone()),
             Target::Module(_) => return None,
         };
-        let path = self.files[home].0.clone();
-        let place = Place { path, line: symbol.row + 1, column: symbol.column };
-        (home != file).then_some((place, symbol.kind))
+        (home != file).then_some((home, symbol))
     }
 
     fn chain(&self, file: usize, names: &[String], steps: usize) -> Option<Target> {
