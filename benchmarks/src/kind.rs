@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use std::path::{Path, PathBuf};
 
 /// Every kind there is. A new kind is one file and one line here.
-static KINDS: &[&dyn Kind] = &[&crate::edit::Edit, &crate::nav::Nav];
+static KINDS: &[&dyn Kind] = &[&crate::edit::Edit, &crate::nav::Nav, &crate::qa::Qa];
 
 /// Returns the kind with a name.
 pub fn find(name: &str) -> Option<&'static dyn Kind> {

@@ -21,6 +21,8 @@
 //! | [`kind`] | the trait of a kind and the list of all kinds |
 //! | [`submission`] | what the agent left, read safely; scores |
 //! | [`edit`], [`nav`] | the two synthetic kinds and their generators |
+//! | [`qa`] | questions with short answers, and the conventions of published sets |
+//! | [`rows`] | rows of published datasets |
 //! | [`build`], [`origin`] | building a suite, and where generators get source code: git repositories, published wheels |
 //! | [`swe`] | SWE-bench: rows, grading as the official harness grades, trials |
 //! | [`builtin`], [`library`] | the small suites that are part of the program; where suites are found by name |
@@ -35,6 +37,8 @@ pub mod kind;
 pub mod library;
 pub mod nav;
 pub mod origin;
+pub mod qa;
+pub mod rows;
 pub mod selection;
 pub mod split;
 pub mod submission;
