@@ -17,6 +17,9 @@ const WRITERS: [&str; 2] = ["src/tools/overwrite_file.rs", "src/tools/replace_in
 const GUARD: &str = "    if arguments.path.trim().ends_with(\".rs\") {\n        \
                      return Err(ToolError::refused(\"Rust sources are guarded against edits\"));\n    }\n";
 
+/// The test that lists which agent is given which tools.
+const TESTS: &str = "tests/it/agents.rs";
+
 /// The prompt of the agent that does the work.
 const CODER: &str = "src/agents/coder.md";
 
@@ -24,16 +27,15 @@ const CODER: &str = "src/agents/coder.md";
 const WHOLE: &str = "* A file is written as a whole with its exact new content. Copy what stays, character by character.\n";
 const PARTS: &str = "* Change parts of a file with `replace_in_file`; write a whole file only when most of it changes.\n";
 
-/// Limits of the tools that list hits, with the values that make the lists short.
-const SHORT: [(&str, &str, &str); 4] = [
-    ("src/tools/search_text.rs", "MOST_MATCHES", "1"),
-    ("src/tools/search_text.rs", "LONGEST_LINE", "8"),
-    ("src/tools/find_definition.rs", "MOST_SHOWN", "1"),
-    ("src/tools/find_definition.rs", "LONGEST_SHOWN", "16"),
+/// Limits of the tools that list hits, with the values that make the lists short. Where there is
+/// the better tool, the child passes its tests and gets worse; the tests of the other one object.
+const SHORT: [(&str, [(&str, &str); 2]); 2] = [
+    ("src/tools/find_definition.rs", [("MOST_SHOWN", "1"), ("LONGEST_SHOWN", "16")]),
+    ("src/tools/search_text.rs", [("MOST_MATCHES", "1"), ("LONGEST_LINE", "8")]),
 ];
 
-/// How often the advice is given: some 5,000 tokens in all, which each agent reads at its start.
-const ADVICE_REPEATS: usize = 24;
+/// How often the advice is given: some 1,700 tokens in all, which each coder reads at its start.
+const ADVICE_REPEATS: usize = 8;
 
 /// Makes the change of a proposal.
 pub(crate) fn apply(script: &mut Script<'_>, kind: Kind) -> Result<Made, Say> {
@@ -64,13 +66,19 @@ pub(crate) fn apply(script: &mut Script<'_>, kind: Kind) -> Result<Made, Say> {
             include_str!("measure_files.rs.txt"),
         ),
         Kind::OutlineFile => {
-            add_tool(script, "outline_file", "open_files", include_str!("outline_file.rs.txt"))
+            add_tool(script, "outline_file", "view_directory", include_str!("outline_file.rs.txt"))
         }
         Kind::ShortResults => {
             let mut made = Err("no tool lists hits".to_owned());
-            for (path, constant, value) in SHORT {
-                let changed = edit(script, path, |text| tree::set_constant(text, constant, value))?;
-                made = if made.is_ok() { made } else { changed };
+            for (path, limits) in SHORT {
+                made = edit(script, path, |text| {
+                    limits.iter().try_fold(text.to_owned(), |text, (constant, value)| {
+                        tree::set_constant(&text, constant, value)
+                    })
+                })?;
+                if made.is_ok() {
+                    break;
+                }
             }
             Ok(made)
         }
@@ -105,7 +113,12 @@ fn add_tool(
     if !outcome.ok {
         return Ok(Err(outcome.text));
     }
-    edit(script, TOOLS, |tools| tree::add_tool(tools, name, neighbour))
+    let made = edit(script, TOOLS, |tools| tree::add_tool(tools, name, neighbour))?;
+    if made.is_ok() {
+        // Where there is no such test, nothing has to be changed.
+        let _ = edit(script, TESTS, |tests| Some(tree::add_to_lists(tests, name, neighbour)))?;
+    }
+    Ok(made)
 }
 
 /// Changes an existing file; the function returns `None` when it does not find its place.

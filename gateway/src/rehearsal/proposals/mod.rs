@@ -33,18 +33,14 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// The verdict that gives the fate away where the archive shows a child under the words of its
-    /// base: nothing of it was kept.
+    /// The verdict that gives the fate away where the archive does not show the child's own title.
     fn verdict(self) -> Option<&'static str> {
         match self {
+            Fate::NotBuilt => Some("not_built"),
             Fate::Forbidden => Some("forbidden_change"),
+            Fate::FailedGate => Some("failed_gate"),
             Fate::Empty => Some("empty_change"),
-            Fate::Better
-            | Fate::NotBuilt
-            | Fate::Repaired
-            | Fate::Documentation
-            | Fate::Worse
-            | Fate::FailedGate => None,
+            Fate::Better | Fate::Repaired | Fate::Documentation | Fate::Worse => None,
         }
     }
 }
@@ -164,8 +160,14 @@ pub(crate) fn next(tried: &[Tried], seed: u64) -> Option<&'static Proposal> {
     ordered(seed).into_iter().find(|proposal| !is_tried(proposal, tried))
 }
 
-/// Tells whether the archive shows a proposal, by its title or by the verdict that only it has.
+/// Tells whether the archive shows a proposal: by its title, or by its verdict at a child that is
+/// shown without a title of its own or under the words of its base. Nothing changes in a child of
+/// [`Fate::Empty`], so there the words are always those of the base.
 fn is_tried(proposal: &Proposal, tried: &[Tried]) -> bool {
     let verdict = proposal.fate.verdict();
-    tried.iter().any(|line| line.title == proposal.title || verdict == Some(line.verdict.as_str()))
+    tried.iter().any(|line| {
+        let is_known = PROPOSALS.iter().any(|known| known.title == line.title);
+        let by_verdict = verdict == Some(line.verdict.as_str());
+        line.title == proposal.title || (by_verdict && (!is_known || proposal.fate == Fate::Empty))
+    })
 }

@@ -113,6 +113,10 @@ fn each_proposal_changes_what_its_fate_needs() {
             "Give the coder longer advice" => &["src/agents/coder.md"],
             _ => &[],
         };
+        let mut wanted = wanted.to_vec();
+        if proposal.title.starts_with("Add ") {
+            wanted.push("tests/it/agents.rs");
+        }
         assert_eq!(others, wanted, "{}", proposal.title);
         if proposal.fate != Fate::Empty {
             assert_eq!(paths.len(), wanted.len() + 2, "{}: notes are written", proposal.title);
@@ -223,6 +227,25 @@ fn a_wrong_type_is_changed_again_and_again_to_another_wrong_one() {
         assert!(tree[file].contains(&format!("let total: {wanted} = counts")));
     }
     assert_eq!(repaired(&tree, file).files, tree);
+}
+
+#[test]
+fn a_failed_child_without_a_title_counts_as_the_proposal_of_its_verdict() {
+    let tree = seed_tree();
+    let tried = [
+        ("scored", PROPOSALS[0].title),
+        ("scored", PROPOSALS[1].title),
+        ("not_built", ""),
+        ("scored", proposal(Fate::Documentation).title),
+        ("scored", proposal(Fate::Worse).title),
+        ("forbidden_change", "The seed"),
+    ];
+    let title = |stage: &Stage| stage.files["description.txt"].lines().next().map(str::to_owned);
+    let made = title(&improved(&tree, &tried, 0));
+    assert_eq!(made.as_deref(), Some(proposal(Fate::FailedGate).title));
+    let failed = [("not_built", PROPOSALS[0].title)];
+    let made = title(&improved(&tree, &failed, 0));
+    assert_eq!(made.as_deref(), Some(PROPOSALS[1].title));
 }
 
 #[test]
