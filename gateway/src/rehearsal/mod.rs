@@ -25,12 +25,12 @@ mod edit;
 mod improve;
 mod judge;
 mod navigate;
+pub mod price;
 mod prompt;
 mod proposals;
 mod python;
 mod repair;
 mod script;
-pub mod price;
 mod statement;
 mod worker;
 

@@ -16,7 +16,7 @@ pub const OUTPUT_NANO_USD: u64 = 75_000;
 
 /// Milliseconds that pass before the first token of any reply.
 pub const LATENCY_MS: u64 = 400;
-/// Prompt tokens read in a millisecond, those from the cache left out (2,500 a second).
+/// Prompt tokens read in a second, those from the cache left out.
 pub const INPUT_TOKENS_PER_SECOND: u64 = 2_500;
 /// Reply tokens written in a second.
 pub const OUTPUT_TOKENS_PER_SECOND: u64 = 40;
