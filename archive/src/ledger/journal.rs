@@ -7,7 +7,7 @@
 
 use super::LedgerError;
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Starts every journal; a torn header means an empty journal.
@@ -154,6 +154,12 @@ impl Journal {
             path: path.clone(),
         };
         Ok((journal, lines))
+    }
+
+    /// Tells whether the file still has a name, or was deleted after its segment was committed.
+    pub fn exists(&self) -> Result<bool, LedgerError> {
+        let metadata = self.file.metadata();
+        Ok(metadata.map_err(|source| LedgerError::file(&self.path, source))?.nlink() > 0)
     }
 
     /// Takes in what others wrote since, and cuts off what a dead writer left half done. Call it under the

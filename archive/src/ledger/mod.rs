@@ -182,8 +182,9 @@ impl Ledger {
     fn catch_up(&mut self) -> Result<(), LedgerError> {
         let writer = self.writer.as_mut().ok_or(LedgerError::ReadOnly)?;
         let mut unit = writer.journal.unit;
-        while journal::path(&self.directory, unit + 1).exists() {
-            unit += 1;
+        // Another process may have gone on by one journal, or by so many that ours is deleted already.
+        if journal::path(&self.directory, unit + 1).exists() || !writer.journal.exists()? {
+            unit = journal::units(&self.directory)?.last().copied().unwrap_or(unit + 1);
         }
         let torn = if unit == writer.journal.unit {
             writer.journal.catch_up()?

@@ -1,5 +1,6 @@
 //! Tests of the archive through its public face, on real repositories.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests, not tests themselves
 mod conformance;
 mod fixture;
 mod ledger;
