@@ -1,7 +1,7 @@
 //! The calls of the protocol, over HTTP on a unix socket.
 
 use super::chat::{Message, Reply, Request, StreamOptions};
-use super::stream::{Assembler, StreamError, message_of};
+use super::stream::{Assembler, StreamError, problem_of};
 use futures_util::StreamExt as _;
 use hone_protocol::{Answer, EventBatch, EventReceipt, Inbox, Job, NODE_HEADER, NodeId};
 use serde::de::DeserializeOwned;
@@ -41,7 +41,8 @@ impl GatewayError {
     /// Tells whether the same call may succeed a little later.
     fn may_pass(&self) -> bool {
         match self {
-            GatewayError::Connection(_) | GatewayError::Stream(_) => true,
+            GatewayError::Connection(_) => true,
+            GatewayError::Stream(_) => !self.is_spent(),
             GatewayError::Refused { status, .. } => {
                 matches!(status, 408 | 409 | 425 | 429 | 500..) && !self.is_spent()
             }
@@ -52,7 +53,8 @@ impl GatewayError {
     pub fn is_spent(&self) -> bool {
         match self {
             GatewayError::Refused { status, code, .. } => *status == 402 || code.contains("cap"),
-            _ => false,
+            GatewayError::Stream(StreamError::Reported { code, .. }) => code.contains("cap"),
+            GatewayError::Connection(_) | GatewayError::Stream(_) => false,
         }
     }
 
@@ -151,12 +153,7 @@ async fn accepted(response: reqwest::Response) -> Result<reqwest::Response, Gate
     }
     let body = response.text().await?;
     let (code, message) = match serde_json::from_str::<serde_json::Value>(&body) {
-        Ok(error) => {
-            let inner = error.get("error").unwrap_or(&error);
-            let field = |name| inner.get(name).and_then(|value| value.as_str());
-            let code = field("code").or_else(|| field("type")).unwrap_or_default();
-            (code.to_owned(), message_of(&error))
-        }
+        Ok(error) => problem_of(&error),
         Err(_) => (String::new(), body),
     };
     Err(GatewayError::Refused { status: status.as_u16(), code, message })

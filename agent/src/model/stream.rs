@@ -17,8 +17,8 @@ pub struct Assembler {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum StreamError {
     /// The gateway ended the reply with an error.
-    #[error("the reply was ended by an error: {0}")]
-    Reported(String),
+    #[error("the reply was ended by an error: {message}")]
+    Reported { code: String, message: String },
     /// A chunk is not what the protocol says.
     #[error("a chunk of the reply cannot be read: {0}")]
     Garbled(String),
@@ -61,7 +61,8 @@ impl Assembler {
         let chunk: Chunk =
             serde_json::from_str(data).map_err(|error| StreamError::Garbled(error.to_string()))?;
         if let Some(error) = chunk.error {
-            return Err(StreamError::Reported(message_of(&error)));
+            let (code, message) = problem_of(&error);
+            return Err(StreamError::Reported { code, message });
         }
         if let Some(usage) = chunk.usage {
             self.reply.usage = Some(usage);
@@ -84,13 +85,16 @@ impl Assembler {
     }
 }
 
-/// Returns the message in the error object of a provider.
-pub fn message_of(error: &serde_json::Value) -> String {
+/// Returns the code and the message of a provider's error object.
+pub fn problem_of(error: &serde_json::Value) -> (String, String) {
     let inner = error.get("error").unwrap_or(error);
-    match inner.get("message").unwrap_or(inner) {
+    let field = |name| inner.get(name).and_then(serde_json::Value::as_str);
+    let code = field("code").or_else(|| field("type")).unwrap_or_default().to_owned();
+    let message = match inner.get("message").unwrap_or(inner) {
         serde_json::Value::String(text) => text.clone(),
         other => other.to_string(),
-    }
+    };
+    (code, message)
 }
 
 #[derive(Deserialize)]

@@ -102,6 +102,16 @@ fn a_gateway_that_says_the_money_is_spent_ends_the_job() {
 }
 
 #[test]
+fn a_reply_that_breaks_off_for_want_of_money_ends_the_job_at_once() {
+    let trial = Trial::new();
+    let chunk = b"data: {\"error\":{\"message\":\"no more money\",\"code\":\"cost_cap\"}}\n\n";
+    trial.server.script("main", Reply::Raw(chunk.to_vec(), 8));
+    assert!(stderr(&trial).contains("no more money"));
+    assert_eq!(trial.endings(), [("0".into(), "cost_limit".into())]);
+    assert_eq!(trial.server.asked("main").len(), 1);
+}
+
+#[test]
 fn a_completion_that_fails_for_a_while_is_tried_again() {
     let trial = Trial::new();
     trial.server.script("main", Reply::Status(503, "busy".to_owned()));

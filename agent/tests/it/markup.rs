@@ -205,8 +205,11 @@ fn a_stream_is_checked_to_its_end() {
     assert_eq!((reply.text.as_str(), reply.finish), ("hello", Finish::Stop));
     let broken = &whole[..whole.len() / 3];
     assert_eq!(assembled(broken, 7), Err(StreamError::BrokenOff));
-    let error = b"data: {\"error\":{\"message\":\"no more\"}}\n\n";
-    assert_eq!(assembled(error, 50), Err(StreamError::Reported("no more".to_owned())));
+    let error = b"data: {\"error\":{\"message\":\"no more\",\"code\":\"cost_cap\"}}\n\n";
+    assert_eq!(
+        assembled(error, 7),
+        Err(StreamError::Reported { code: "cost_cap".to_owned(), message: "no more".to_owned() })
+    );
     assert!(matches!(assembled(b"data: {nonsense\n\n", 50), Err(StreamError::Garbled(_))));
     let length = b"data: {\"choices\":[{\"delta\":{\"content\":\"x\"},\"finish_reason\":\"length\"}]}\r\n\r\n";
     assert_eq!(assembled(length, 1).unwrap().finish, Finish::Length);
