@@ -38,6 +38,8 @@ pub enum Entry {
         trial: String,
         /// What the trial is for.
         role: String,
+        /// The job's statement, as far as the judge is shown it.
+        statement: String,
         /// All settings.
         settings: Box<Settings>,
     },

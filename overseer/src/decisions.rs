@@ -353,11 +353,13 @@ impl Moment<'_> {
         self.row(point, &hit.node, state, (vec![1.0, 0.0], Source::Rule), "fires", threshold)
     }
 
-    /// Returns the row of a detector that was quiet through a whole trial.
+    /// Returns the row of a detector that was quiet through a whole trial. It counts as decided
+    /// before the first event, since all of the trial can prove it wrong.
     pub fn quiet(&self, id: DetectorId, events: u64) -> Decision {
         let state = serde_json::json!({ "events_seen": events });
         let node = NodeId::root();
-        self.row(detector(id), &node, state, (vec![0.0, 1.0], Source::Rule), "quiet", 1.0)
+        let whole = Moment { event: 0, at_ms: 0, ..*self };
+        whole.row(detector(id), &node, state, (vec![0.0, 1.0], Source::Rule), "quiet", 1.0)
     }
 
     /// Returns the rows of a judgement, given all votes, the one that counts first.

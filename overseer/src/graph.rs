@@ -48,6 +48,8 @@ pub struct Node {
     pub errors: u64,
     /// Files that it changed, once per change.
     pub edits: u64,
+    /// Calls that it had not made before.
+    pub new_inputs: u64,
     inputs: HashSet<Fingerprint>,
     results: HashSet<Fingerprint>,
 }
@@ -90,6 +92,17 @@ pub struct CallOutcome {
     pub error: Option<(Fingerprint, String)>,
 }
 
+/// What a node and all below it have done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Calls.
+    pub calls: u64,
+    /// Changes of files.
+    pub edits: u64,
+    /// Calls that their node had not made before.
+    pub new_inputs: u64,
+}
+
 /// One event as a line of the view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
@@ -110,6 +123,7 @@ impl Node {
             calls_made: 0,
             errors: 0,
             edits: 0,
+            new_inputs: 0,
             inputs: HashSet::new(),
             results: HashSet::new(),
         }
@@ -127,6 +141,7 @@ impl Node {
 
     fn call(&mut self, seq: u64, at: Duration, number: u64, tool: String, input: Fingerprint) {
         let new_input = self.inputs.len() < INPUTS_KEPT && self.inputs.insert(input);
+        self.new_inputs += u64::from(new_input);
         if self.calls.len() == CALLS_KEPT {
             self.calls.pop_front();
         }
@@ -278,14 +293,15 @@ impl CallGraph {
         self.nodes.len()
     }
 
-    /// Returns the calls made by a node and all below it.
-    pub fn calls_within(&self, top: &NodeId) -> u64 {
-        self.nodes.iter().filter(|(id, _)| id.is_within(top)).map(|(_, node)| node.calls_made).sum()
-    }
-
-    /// Returns the changes of files made by a node and all below it.
-    pub fn edits_within(&self, top: &NodeId) -> u64 {
-        self.nodes.iter().filter(|(id, _)| id.is_within(top)).map(|(_, node)| node.edits).sum()
+    /// Returns what a node and all below it have done.
+    pub fn done_within(&self, top: &NodeId) -> Done {
+        let mut done = Done::default();
+        for (_, node) in self.nodes.iter().filter(|(id, _)| id.is_within(top)) {
+            done.calls += node.calls_made;
+            done.edits += node.edits;
+            done.new_inputs += node.new_inputs;
+        }
+        done
     }
 
     /// Tells whether a node and all below it have finished.

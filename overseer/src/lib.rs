@@ -31,6 +31,7 @@ pub mod judgement;
 pub mod meter;
 pub mod quote;
 pub mod render;
+pub mod replay;
 pub mod rules;
 pub mod settings;
 pub mod tape;

@@ -4,12 +4,12 @@
 //! * A cancel needs an earlier nudge that reached the node or one above it, and time to act on it.
 //!   Only a grave integrity hit needs none.
 //! * A cancel that the judge wants also needs evidence that is not the judge's own: a detector that
-//!   still fires, or many calls since the nudge with nothing changed. So a judge that lies, or was
+//!   still fires, or many old calls since the nudge with nothing changed. So a judge that lies, or was
 //!   talked into something by the agent's text, cannot end a healthy trial.
 
 use crate::audit::InterventionKind;
 use crate::detectors::{Hit, NudgeState, Proposal};
-use crate::graph::CallGraph;
+use crate::graph::{CallGraph, Done};
 use crate::settings::Rules;
 use hone_protocol::NodeId;
 use serde::{Deserialize, Serialize};
@@ -82,10 +82,8 @@ pub struct Sent {
 pub struct Delivery {
     /// When.
     pub at: Duration,
-    /// Calls within the node by then.
-    pub calls: u64,
-    /// File changes within the node by then.
-    pub edits: u64,
+    /// What the node and all below it had done by then.
+    pub done: Done,
 }
 
 /// What is wished for.
@@ -182,16 +180,25 @@ impl Facts<'_> {
             .standing
             .iter()
             .any(|hit| hit.proposes >= Proposal::Nudge && hit.node.is_within(wish.node));
-        let stagnant = nudge.calls_since >= self.rules.judge_alone_calls
-            && self
-                .nudges()
-                .rev()
-                .find(|sent| sent.delivered.is_some() && wish.node.is_within(&sent.node))
-                .and_then(|sent| Some((sent, sent.delivered?)))
-                .is_some_and(|(sent, delivery)| {
-                    self.graph.edits_within(&sent.node) == delivery.edits
-                });
+        let stagnant = self.is_stagnant(wish.node);
         if seen || stagnant { Ok(()) } else { Err(Refusal::NoEvidence) }
+    }
+
+    /// Tells whether many calls since the last nudge that arrived changed no file and were mostly
+    /// calls that had been made before.
+    fn is_stagnant(&self, node: &NodeId) -> bool {
+        let arrived = self.nudges().rev().find_map(|sent| {
+            node.is_within(&sent.node).then_some(())?;
+            Some((sent, sent.delivered?))
+        });
+        arrived.is_some_and(|(sent, delivery)| {
+            let now = self.graph.done_within(&sent.node);
+            let calls = now.calls.saturating_sub(delivery.done.calls);
+            let new_inputs = now.new_inputs.saturating_sub(delivery.done.new_inputs);
+            calls >= self.rules.judge_alone_calls
+                && now.edits == delivery.done.edits
+                && new_inputs * 3 <= calls
+        })
     }
 }
 
@@ -202,7 +209,8 @@ pub fn nudge_state(graph: &CallGraph, sent: &[Sent], node: &NodeId) -> Option<Nu
         .filter(|sent| sent.kind == InterventionKind::Nudge && node.is_within(&sent.node))
         .find_map(|sent| {
             let delivery = sent.delivered?;
-            let calls_since = graph.calls_within(&sent.node).saturating_sub(delivery.calls);
+            let calls_since =
+                graph.done_within(&sent.node).calls.saturating_sub(delivery.done.calls);
             Some(NudgeState { delivered: delivery.at, calls_since })
         })
 }

@@ -129,8 +129,8 @@ pub struct Rules {
     pub patience_calls: u64,
     /// Seconds after a delivered nudge that stand for the calls where a node makes none.
     pub patience_seconds: f64,
-    /// Calls after a delivered nudge, none of which changed a file, after which the judge may
-    /// cancel with no detector on its side.
+    /// Calls after a delivered nudge, none of which changed a file and most of which had been made
+    /// before, after which the judge may cancel with no detector on its side.
     pub judge_alone_calls: u64,
     /// Seconds that the agent has to carry out a cancel before the sandbox does.
     pub obey_seconds: f64,

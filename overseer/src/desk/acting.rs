@@ -180,11 +180,7 @@ impl Desk {
     }
 
     fn delivery(&self, node: &NodeId) -> Delivery {
-        Delivery {
-            at: self.at,
-            calls: self.graph.calls_within(node),
-            edits: self.graph.edits_within(node),
-        }
+        Delivery { at: self.at, done: self.graph.done_within(node) }
     }
 
     /// Follows what nodes do after a message.
@@ -273,7 +269,7 @@ impl Desk {
                     (false, None) => "sent",
                 },
                 calls_since: sent.delivered.map_or(0, |delivery| {
-                    self.graph.calls_within(&sent.node).saturating_sub(delivery.calls)
+                    self.graph.done_within(&sent.node).calls.saturating_sub(delivery.done.calls)
                 }),
                 text: sent.text.clone(),
             })

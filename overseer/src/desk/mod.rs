@@ -105,7 +105,10 @@ pub struct Desk {
 
 impl Desk {
     /// Opens the desk at the trial's start.
-    pub fn open(brief: Brief, settings: Settings) -> Self {
+    pub fn open(mut brief: Brief, settings: Settings) -> Self {
+        // No view shows more, and what the log holds must be enough to draw every view again.
+        let shown = settings.view.text_characters.saturating_mul(8);
+        brief.statement = brief.statement.chars().take(shown).collect();
         let next_look = seconds(settings.cadence.first_seconds);
         let mut desk = Desk {
             at: Duration::ZERO,
@@ -143,6 +146,7 @@ impl Desk {
             format: FORMAT.to_owned(),
             trial: desk.brief.trial.clone(),
             role: desk.brief.role.clone(),
+            statement: desk.brief.statement.clone(),
             settings: Box::new(desk.settings.clone()),
         });
         desk

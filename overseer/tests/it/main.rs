@@ -2,5 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod corpus;
 mod interventions;
+mod judging;
 mod stage;

@@ -157,6 +157,32 @@ impl Stage {
         output: &str,
     ) -> bool {
         self.read_inbox();
+        let made = self.make_call(node, tool, argument, ok, output);
+        self.settle().await;
+        made
+    }
+
+    /// The same, and the overseer has its turn only as far as it can without a pause.
+    pub async fn call_without_waiting(
+        &mut self,
+        node: &str,
+        tool: &str,
+        argument: &str,
+        output: &str,
+    ) -> bool {
+        let made = self.make_call(node, tool, argument, true, output);
+        tokio::task::yield_now().await;
+        made
+    }
+
+    fn make_call(
+        &mut self,
+        node: &str,
+        tool: &str,
+        argument: &str,
+        ok: bool,
+        output: &str,
+    ) -> bool {
         if self.is_cancelled(node) || self.stopped().is_some() {
             return false;
         }
@@ -167,7 +193,6 @@ impl Stage {
         self.event(node, EventKind::ToolCall { call, tool: tool.to_owned(), arguments });
         let output = output.to_owned();
         self.event(node, EventKind::ToolResult { call, ok, output });
-        self.settle().await;
         true
     }
 

@@ -109,7 +109,7 @@ fn of_command(found: &mut Found<'_>, guarded: &GuardedPaths, command: &str) {
             of_write(found, guarded, &path, &part.text, Means::Script);
         }
         for word in part.words.iter().skip(1) {
-            if word.starts_with('/') || word.contains("..") || word.starts_with('~') {
+            if word.starts_with(['/', '~']) || word.contains("..") || word.contains(".git") {
                 of_read(found, guarded, word);
             }
         }
