@@ -19,8 +19,9 @@ const NODES_KEPT: usize = 1_000;
 const INPUTS_KEPT: usize = 20_000;
 
 /// The graph.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct CallGraph {
+    calls_kept: usize,
     nodes: BTreeMap<NodeId, Node>,
     lines: VecDeque<Line>,
     changed: BTreeMap<String, u64>,
@@ -52,6 +53,7 @@ pub struct Node {
     pub new_inputs: u64,
     inputs: HashSet<Fingerprint>,
     results: HashSet<Fingerprint>,
+    calls_kept: usize,
 }
 
 /// One call of a node: of a tool, or of a sub-agent.
@@ -113,7 +115,7 @@ pub struct Line {
 }
 
 impl Node {
-    fn new(agent: &str, at: Duration) -> Self {
+    fn new(agent: &str, at: Duration, calls_kept: usize) -> Self {
         Node {
             agent: cut(agent, 60).to_owned(),
             started: at,
@@ -126,6 +128,7 @@ impl Node {
             new_inputs: 0,
             inputs: HashSet::new(),
             results: HashSet::new(),
+            calls_kept,
         }
     }
 
@@ -142,7 +145,7 @@ impl Node {
     fn call(&mut self, seq: u64, at: Duration, number: u64, tool: String, input: Fingerprint) {
         let new_input = self.inputs.len() < INPUTS_KEPT && self.inputs.insert(input);
         self.new_inputs += u64::from(new_input);
-        if self.calls.len() == CALLS_KEPT {
+        if self.calls.len() >= self.calls_kept {
             self.calls.pop_front();
         }
         self.calls.push_back(Call {
@@ -174,7 +177,26 @@ impl Node {
     }
 }
 
+impl Default for CallGraph {
+    fn default() -> Self {
+        CallGraph::keeping(CALLS_KEPT)
+    }
+}
+
 impl CallGraph {
+    /// Returns an empty graph that keeps so many calls of each node.
+    pub fn keeping(calls_kept: usize) -> Self {
+        CallGraph {
+            calls_kept,
+            nodes: BTreeMap::new(),
+            lines: VecDeque::new(),
+            changed: BTreeMap::new(),
+            events: 0,
+            last_event: Duration::ZERO,
+            edits: 0,
+        }
+    }
+
     /// Takes in one event that came at `at` since the trial's start.
     pub fn apply(&mut self, at: Duration, event: &Event, text_characters: usize) {
         self.events += 1;
@@ -241,7 +263,7 @@ impl CallGraph {
         } else {
             NodeId::root()
         };
-        self.nodes.entry(id.clone()).or_insert_with(|| Node::new("?", at));
+        self.nodes.entry(id.clone()).or_insert_with(|| Node::new("?", at, self.calls_kept));
         id
     }
 

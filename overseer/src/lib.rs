@@ -18,8 +18,12 @@
 //! | [`render`], [`quote`], [`judgement`] | the view that the judge is shown, and its reply |
 //! | [`rules`] | what may be sent: a nudge before a cancel, and so on |
 //! | [`audit`], [`tape`], [`decisions`] | what is written down |
+//! | [`story`] | the audit log as a story, with filters, as lines, text and CSV |
+//! | [`replay`] | a log checked against its tape; a trial judged again, with the differences |
+//! | [`labels`], [`calibration`], [`score`](mod@score) | what turned out to be right, and how good the overseer was |
 
 pub mod audit;
+pub mod calibration;
 pub mod decisions;
 pub mod desk;
 pub mod detectors;
@@ -28,12 +32,15 @@ pub mod graph;
 pub mod interventions;
 pub mod judge;
 pub mod judgement;
+pub mod labels;
 pub mod meter;
 pub mod quote;
 pub mod render;
 pub mod replay;
 pub mod rules;
+pub mod score;
 pub mod settings;
+pub mod story;
 pub mod tape;
 pub mod watch;
 

@@ -39,6 +39,8 @@ impl Trigger {
 pub(super) struct OpenLook {
     record: Look,
     since: Duration,
+    /// What was known, as data; the whole view can be drawn again from the tape.
+    state: serde_json::Value,
     prompt: Prompt,
     /// Questions that are out.
     open: u32,
@@ -105,6 +107,14 @@ impl Desk {
             },
             &self.settings.view,
         );
+        let view_digest = blake3::hash(text.as_bytes()).to_hex()[..32].to_owned();
+        let state = serde_json::json!({
+            "look": self.looks, "why": why, "view_digest": view_digest,
+            "elapsed_seconds": self.at.as_secs_f64(), "meter": self.reading,
+            "hits": standing.iter().take(16).collect::<Vec<_>>(),
+            "calls": self.graph.done_within(&hone_protocol::NodeId::root()).calls,
+            "files_changed": self.graph.changed().len(), "messages_sent": sent.len(),
+        });
         let prompt = Prompt {
             system: SYSTEM_PROMPT.to_owned(),
             user: text,
@@ -119,7 +129,7 @@ impl Desk {
             record: Look {
                 look: self.looks,
                 why,
-                view_digest: blake3::hash(prompt.user.as_bytes()).to_hex()[..32].to_owned(),
+                view_digest,
                 view_bytes: prompt.user.len() as u64,
                 prompt_version: PROMPT_VERSION.to_owned(),
                 shown_event: self.event,
@@ -129,6 +139,7 @@ impl Desk {
                 latency_ms: 0,
             },
             since: self.at,
+            state,
             prompt,
             open: votes,
             asked: votes,
@@ -213,11 +224,7 @@ impl Desk {
                     judgement: judgement.clone(),
                     votes: (count(agree), count(votes.len())),
                 };
-                let state = serde_json::json!({
-                    "look": open.record.look, "why": open.record.why,
-                    "view_digest": open.record.view_digest,
-                });
-                let rows = self.moment().judged(&votes, &open.odds, &state);
+                let rows = self.moment().judged(&votes, &open.odds, &open.state);
                 self.decisions.extend(rows);
                 let look = open.record.look;
                 self.next_look = self.at + seconds(judgement.next_look_seconds);

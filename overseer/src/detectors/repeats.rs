@@ -47,7 +47,16 @@ pub fn find_cycle<K: PartialEq>(
             .count();
         let calls = equal + period;
         let needed = if period == 1 { repeats } else { rounds * period };
-        (equal > 0 && calls >= needed.max(2)).then_some(Cycle { period, calls })
+        // Two rounds of one call are not a cycle of two.
+        let own = (1..period).all(|shorter| {
+            period % shorter != 0
+                || newest_first
+                    .iter()
+                    .take(period)
+                    .zip(newest_first.iter().skip(shorter))
+                    .any(|(newer, older)| newer != older)
+        });
+        (own && equal > 0 && calls >= needed.max(2)).then_some(Cycle { period, calls })
     })
 }
 
@@ -168,6 +177,11 @@ mod tests {
         assert_eq!(find_cycle(&[9, 1, 1, 1, 1, 1], 4, 3, 4), None);
         assert_eq!(find_cycle(&[1, 1, 1], 4, 3, 4), None);
         assert_eq!(find_cycle::<u8>(&[], 4, 3, 4), None);
+    }
+
+    #[test]
+    fn one_call_again_and_again_is_no_cycle_of_two() {
+        assert_eq!(find_cycle(&[1; 12], 100, 3, 4), None);
     }
 
     #[test]

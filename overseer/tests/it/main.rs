@@ -5,4 +5,5 @@
 mod corpus;
 mod interventions;
 mod judging;
+mod logs;
 mod stage;

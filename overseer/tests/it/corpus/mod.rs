@@ -5,7 +5,8 @@
 mod builder;
 mod trials;
 
-use builder::{Case, Expect};
+use builder::Case;
+pub use builder::Expect;
 use hone_overseer::audit::{Entry, from_lines, to_lines};
 use hone_overseer::replay::replay;
 use hone_overseer::settings::GuardedPaths;
