@@ -1,9 +1,11 @@
 //! The trait of a kind of benchmark, and the list of all kinds.
 
+use crate::digest::Digest;
+use crate::room::Rooms;
 use crate::submission::{ScoreError, Scored, Submission};
 use crate::suite::{Problem, Suite, SuiteError};
 use futures::future::BoxFuture;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Every kind there is. A new kind is one file and one line here.
 static KINDS: &[&dyn Kind] = &[&crate::edit::Edit, &crate::nav::Nav, &crate::qa::Qa];
@@ -53,8 +55,9 @@ pub enum Root {
     Host,
     /// A container image.
     Image(String),
-    /// An image to be built from a folder that holds a `Dockerfile`.
-    Dockerfile(PathBuf),
+    /// An image to be built from a tree of the suite's files that holds a `Dockerfile`; write it out with
+    /// [`crate::files::Files::write_tree`].
+    Dockerfile(Digest),
 }
 
 /// Where and how an agent works on a problem.
@@ -107,12 +110,25 @@ pub enum Collect {
 pub struct GradingRoom<'a> {
     /// A directory for the scorer's own files, empty at first; the caller removes it.
     pub scratch: &'a Path,
+    /// Fresh sandboxes; kinds whose scoring is a pure function do without.
+    pub rooms: Option<&'a dyn Rooms>,
 }
 
 impl<'a> GradingRoom<'a> {
     /// Makes a room without sandbox, enough for kinds whose scoring is a pure function.
     pub fn new(scratch: &'a Path) -> Self {
-        GradingRoom { scratch }
+        GradingRoom { scratch, rooms: None }
+    }
+
+    /// Adds fresh sandboxes.
+    pub fn with_rooms(self, rooms: &'a dyn Rooms) -> Self {
+        GradingRoom { rooms: Some(rooms), ..self }
+    }
+
+    /// Returns the sandboxes, or says that scoring needs them.
+    pub fn rooms(&self) -> Result<&'a dyn Rooms, ScoreError> {
+        let missing = || ScoreError::Infrastructure("scoring this kind needs a sandbox".to_owned());
+        self.rooms.ok_or_else(missing)
     }
 }
 

@@ -22,6 +22,7 @@
 //! | [`submission`] | what the agent left, read safely; scores |
 //! | [`edit`], [`nav`] | the two synthetic kinds and their generators |
 //! | [`qa`] | questions with short answers, and the conventions of published sets |
+//! | [`room`] | what scoring needs of a fresh sandbox |
 //! | [`rows`] | rows of published datasets |
 //! | [`build`], [`origin`] | building a suite, and where generators get source code: git repositories, published wheels |
 //! | [`swe`] | SWE-bench: rows, grading as the official harness grades, trials |
@@ -38,6 +39,7 @@ pub mod library;
 pub mod nav;
 pub mod origin;
 pub mod qa;
+pub mod room;
 pub mod rows;
 pub mod selection;
 pub mod split;
