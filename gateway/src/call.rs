@@ -38,7 +38,7 @@ pub(crate) struct Call<'a> {
     tries: Vec<Try>,
 }
 
-/// How a try at a route ended without content.
+/// How a model was given up.
 enum TryError {
     /// Another route, or a later time, may do better.
     Elsewhere(ProviderError),
@@ -52,6 +52,19 @@ struct Reply {
     bytes: Bytes,
     ended: Ended,
     first_content: Option<Duration>,
+}
+
+/// A reply that ended before its content began.
+struct Unbegun {
+    problem: Problem,
+    /// What the provider had counted all the same.
+    usage: Option<Usage>,
+}
+
+impl From<Problem> for Unbegun {
+    fn from(problem: Problem) -> Self {
+        Unbegun { problem, usage: None }
+    }
 }
 
 /// How the bytes of a reply ended.
@@ -115,13 +128,19 @@ impl<'a> Call<'a> {
             for route in &target.routes {
                 match self.try_route(route, &alias).await {
                     Ok(()) => return Ok(()),
-                    Err(TryError::Elsewhere(error)) => outage = Some(error),
+                    // A provider that may come back is worth waiting for; one that is set up
+                    // wrongly is not.
+                    Err(TryError::Elsewhere(error)) => {
+                        let passes = outage.as_ref().is_none_or(is_a_mistake);
+                        if passes {
+                            outage = Some(error);
+                        }
+                    }
                     Err(TryError::Over(error)) => return Err(error),
                 }
             }
             let Some(error) = outage else { return Err(CallError::Closed) };
-            let hopeless = error.problem.severity() == Severity::Settings
-                || shared.board.is_hopeless(self.started.elapsed());
+            let hopeless = is_a_mistake(&error) || shared.board.is_hopeless(self.started.elapsed());
             if hopeless {
                 self.fail(&alias, &error).await;
                 return Err(CallError::Provider(error));
@@ -164,8 +183,7 @@ impl<'a> Call<'a> {
                 }
             };
             let sent = Instant::now();
-            let errand = Errand { prefixes: self.line.prefixes.clone() };
-            let problem = match self.exchange(route, &request, body.clone(), &errand, sent).await {
+            let unbegun = match self.exchange(route, &request, body.clone(), sent).await {
                 Ok((raw_time, head, reply)) => {
                     drop(place);
                     self.line.shared.board.is_over(provider);
@@ -182,11 +200,11 @@ impl<'a> Call<'a> {
                     };
                     return self.finish(route, alias, body, reply, finished).await;
                 }
-                Err(TryError::Over(error)) => return Err(TryError::Over(error)),
-                Err(TryError::Elsewhere(error)) => error.problem,
+                Err(unbegun) => unbegun,
             };
             drop(place);
-            self.line.meter.add_failed(sent.elapsed());
+            self.tried(route, &unbegun, sent.elapsed());
+            let problem = unbegun.problem;
             if let Problem::RateLimited { retry_after, .. }
             | Problem::Unavailable { retry_after, .. } = &problem
             {
@@ -195,13 +213,11 @@ impl<'a> Call<'a> {
             match problem.severity() {
                 Severity::Passing if tries < self.line.shared.retry.tries => {}
                 Severity::Passing | Severity::Outage | Severity::Settings => {
-                    self.tried(route, &problem);
                     return Err(TryError::Elsewhere(problem.at(provider)));
                 }
                 Severity::Request => return self.refused(route, alias, body, problem).await,
             }
             let wait = self.wait_before(tries, problem.retry_after());
-            self.tried(route, &problem);
             let _waiting = self.line.meter.wait();
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
@@ -211,8 +227,21 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn tried(&mut self, route: &Route, problem: &Problem) {
-        self.tries.push(Try { model: route.name.to_string(), problem: problem.clone() });
+    /// Notes a try that came to nothing, and bills what the provider had counted.
+    fn tried(&mut self, route: &Route, unbegun: &Unbegun, wall_time: Duration) {
+        let usage = unbegun.usage.unwrap_or_default();
+        let cost = route.price.cost(&usage);
+        self.bill(cost);
+        self.line.meter.add_failed(usage, cost, wall_time);
+        let model = route.name.to_string();
+        self.tries.push(Try { model, problem: unbegun.problem.clone(), usage, cost });
+    }
+
+    /// Adds a cost for which nothing was reserved to all accounts.
+    fn bill(&self, cost: NanoUsd) {
+        for account in &self.line.accounts {
+            self.line.shared.purse.add_spent(account.clone(), cost);
+        }
     }
 
     async fn refused(
@@ -278,23 +307,34 @@ impl<'a> Call<'a> {
         route: &Route,
         request: &ChatRequest,
         body: Bytes,
-        errand: &Errand,
         sent: Instant,
-    ) -> Result<(Option<Duration>, ReplyHead, Reply), TryError> {
-        let elsewhere = |problem: Problem| TryError::Elsewhere(problem.at(&route.name.provider));
+    ) -> Result<(Option<Duration>, ReplyHead, Reply), Unbegun> {
+        let errand = Errand { prefixes: self.line.prefixes.clone() };
         let raw = tokio::select! {
-            raw = route.provider.send(body, errand) => raw.map_err(elsewhere)?,
-            () = self.line.cancel.cancelled() => return Err(TryError::Over(CallError::Closed)),
-            () = self.sender.closed() => return Err(TryError::Over(CallError::Closed)),
+            raw = route.provider.send(body, &errand) => raw?,
+            () = self.line.cancel.cancelled() => return Ok(self.nothing()),
+            () = self.sender.closed() => return Ok(self.nothing()),
         };
         let time = raw.model_time;
         let head = ReplyHead { dialect: raw.dialect, form: raw.form };
-        let reply = self.read(raw, &request.stop, sent).await.map_err(elsewhere)?;
+        let reply = self.read(raw, &request.stop, sent).await?;
         Ok((time, head, reply))
     }
 
+    /// Returns what has come when the caller goes away before the reply begins. The provider has
+    /// the request, and will bill it.
+    fn nothing(&self) -> (Option<Duration>, ReplyHead, Reply) {
+        let reply = Reply {
+            completion: Completion::default(),
+            bytes: Bytes::new(),
+            ended: Ended::Abandoned,
+            first_content: None,
+        };
+        (None, ReplyHead { dialect: self.request.dialect, form: ReplyForm::Whole }, reply)
+    }
+
     /// Reads a reply and passes its content on as it comes.
-    async fn read(&self, raw: RawReply, stops: &[String], sent: Instant) -> Result<Reply, Problem> {
+    async fn read(&self, raw: RawReply, stops: &[String], sent: Instant) -> Result<Reply, Unbegun> {
         let mut decoder = decoder(raw.dialect, raw.form);
         let mut body = raw.body;
         let mut reader = Reader {
@@ -316,13 +356,18 @@ impl<'a> Call<'a> {
                     bytes.extend_from_slice(chunk);
                     decoder.feed(chunk, &mut parts)
                 }
+                Some(Err(problem)) if reader.first_content.is_none() => {
+                    Err(before_content(problem.clone()))
+                }
                 Some(Err(problem)) => Err(problem.clone()),
                 None => decoder.finish(&mut parts),
             };
             let passed = reader.pass(&mut parts, self.sender).await;
             match read {
                 // Before any content the call may be tried again.
-                Err(problem) if reader.first_content.is_none() => return Err(problem),
+                Err(problem) if reader.first_content.is_none() => {
+                    return Err(Unbegun { problem, usage: reader.completion.usage });
+                }
                 Err(problem) => break Ended::Broken(cut_off(problem)),
                 Ok(()) if !passed => break Ended::Abandoned,
                 Ok(()) if chunk.is_none() => break Ended::Whole,
@@ -457,6 +502,10 @@ impl<'a> Call<'a> {
             replay.take(asked.as_deref().unwrap_or(&self.asked)).map_err(CallError::Provider)?;
         self.line.record(exchange.clone()).await;
         let head = &exchange.head;
+        for lost in &head.tries {
+            self.bill(lost.cost);
+            self.line.meter.add_failed(lost.usage, lost.cost, Duration::ZERO);
+        }
         match &head.outcome {
             Outcome::Capped { capped } => return Err(CallError::Capped(capped.clone())),
             // Content may have come before the failure, and that is then played below.
@@ -475,7 +524,7 @@ impl<'a> Call<'a> {
         let reply = self
             .read(raw, &stops, Instant::now())
             .await
-            .map_err(|problem| CallError::Provider(problem.at(REPLAY)))?;
+            .map_err(|unbegun| CallError::Provider(unbegun.problem.at(REPLAY)))?;
         self.line.meter.add(Metered {
             usage: head.usage,
             cost: head.cost,
@@ -483,9 +532,7 @@ impl<'a> Call<'a> {
             model_time: head.model_time,
             wall_time: self.started.elapsed(),
         });
-        for account in &self.line.accounts {
-            self.line.shared.purse.add_spent(account.clone(), head.cost);
-        }
+        self.bill(head.cost);
         if let Outcome::Failed { provider, problem } = &head.outcome {
             return Err(CallError::Provider(problem.clone().at(provider)));
         }
@@ -498,6 +545,11 @@ impl<'a> Call<'a> {
 /// library's random hash keys are good enough.
 fn chance() -> f64 {
     RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64
+}
+
+/// Tells whether the settings are at fault.
+fn is_a_mistake(error: &ProviderError) -> bool {
+    error.problem.severity() == Severity::Settings
 }
 
 /// How a reply is laid out.
@@ -516,10 +568,19 @@ struct Finished {
     shortened: bool,
 }
 
-/// A connection that breaks in the middle of a reply is a cut, whatever the layer below calls it.
+/// Turns what ended a reply in its middle into a cut: whatever it was, this reply is lost, and the
+/// next call may well work.
 fn cut_off(problem: Problem) -> Problem {
     match problem {
-        Problem::Unreachable { detail } => Problem::CutOff { detail },
+        Problem::CutOff { .. } | Problem::Garbled { .. } => problem,
+        other => Problem::CutOff { detail: other.to_string() },
+    }
+}
+
+/// Turns a connection that broke before any content into something that may be tried again.
+fn before_content(problem: Problem) -> Problem {
+    match problem {
+        Problem::CutOff { detail } => Problem::Unreachable { detail },
         other => other,
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub struct MeterReading {
     /// Calls that a model answered, wholly or in part.
     pub calls: u64,
-    /// Calls that failed or were refused.
+    /// Tries that came to nothing.
     pub failed: u64,
     /// Calls that are under way.
     pub open: u64,
@@ -91,10 +91,13 @@ impl Meter {
         reading.wall_time += call.wall_time;
     }
 
-    /// Adds a call that came to nothing after so long on the wire.
-    pub fn add_failed(&self, wall_time: Duration) {
+    /// Adds a try that came to nothing after so long on the wire, though the provider may have
+    /// counted tokens.
+    pub fn add_failed(&self, usage: Usage, cost: NanoUsd, wall_time: Duration) {
         let reading = &mut self.state().reading;
         reading.failed += 1;
+        reading.usage += usage;
+        reading.cost = reading.cost.plus(cost);
         reading.model_time += wall_time;
         reading.wall_time += wall_time;
     }

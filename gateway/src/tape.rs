@@ -95,6 +95,12 @@ pub struct Try {
     pub model: String,
     /// What went wrong.
     pub problem: Problem,
+    /// Tokens that the provider had counted all the same.
+    #[serde(default)]
+    pub usage: Usage,
+    /// What they cost.
+    #[serde(default)]
+    pub cost: NanoUsd,
 }
 
 /// How an exchange ended.

@@ -1,6 +1,10 @@
 //! An agent as the door sees it: an HTTP client on a unix socket.
 
-use hone_gateway::settings::GatewaySettings;
+use crate::model_server::{ModelServer, Script};
+use hone_gateway::http::Patience;
+use hone_gateway::outage::OutageSettings;
+use hone_gateway::prices::PriceEntry;
+use hone_gateway::settings::{GatewaySettings, RetrySettings};
 use hone_gateway::{Gateway, Keys, LineSpec, ModelName, SpendRole, TrialDoor, TrialSpec};
 use hone_protocol::{Event, Job, Limits, PROTOCOL_VERSION, Role};
 use serde_json::{Value, json};
@@ -106,5 +110,67 @@ impl Bench {
         let (door, events) = self.gateway.open_trial(spec).unwrap();
         let agent = Agent::new(door.socket());
         (door, events, agent)
+    }
+}
+
+/// The key that tests plant.
+pub const KEY: &str = "sk-planted-4cc1d3a7";
+
+/// Settings of one model behind a loopback server, with quick tries and a price of 1, 0.1, 1.25
+/// and 4 USD for a million tokens of the four classes.
+pub fn settings_of(provider: &str, base_url: &str) -> GatewaySettings {
+    let model: ModelName = format!("{provider}:test-model").parse().unwrap();
+    let mut settings = GatewaySettings::of_model(model.clone()).unwrap();
+    settings.profiles.get_mut(provider).unwrap().base_url = base_url.to_owned();
+    let price = PriceEntry {
+        input: Some(1.0),
+        cache_read: Some(0.1),
+        cache_write: Some(1.25),
+        output: Some(4.0),
+        ..PriceEntry::default()
+    };
+    let entries = [(model.to_string(), price)].into();
+    settings.prices.add_entries(&entries, "the test").unwrap();
+    settings.retry = RetrySettings { tries: 3, first_wait: 0.01, longest_wait: 0.05 };
+    settings.patience = Patience { connect: 2.0, head: 2.0, idle: 0.3 };
+    settings.outage = OutageSettings { probe: 0.05, give_up: Some(0.0) };
+    settings
+}
+
+pub fn keys() -> Keys {
+    let mut keys = Keys::default();
+    for variable in
+        ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "DEEPSEEK_API_KEY"]
+    {
+        keys.insert(variable, secrecy::SecretString::from(KEY));
+    }
+    keys
+}
+
+/// A gateway before a loopback server, with one open trial.
+pub struct Wired {
+    pub bench: Bench,
+    pub server: ModelServer,
+    pub door: TrialDoor,
+    pub agent: Agent,
+    _events: mpsc::Receiver<Event>,
+}
+
+impl Wired {
+    pub async fn new(provider: &str, scripts: Vec<Script>) -> Self {
+        Self::with(provider, scripts, |_| {}).await
+    }
+
+    pub async fn with(
+        provider: &str,
+        scripts: Vec<Script>,
+        change: impl FnOnce(&mut GatewaySettings),
+    ) -> Self {
+        let server = ModelServer::start(scripts).await;
+        let mut settings = settings_of(provider, &server.base_url);
+        change(&mut settings);
+        let bench = Bench::new(settings, keys());
+        let (door, events, agent) = bench.open("t1");
+        Wired { bench, server, door, agent, _events: events }
     }
 }

@@ -3,5 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // In a test, a panic is the report.
 
 mod agent;
+mod dialects;
 mod door;
+mod failures;
 mod model_server;
+mod outages;
+mod records;

@@ -1,0 +1,1 @@
+//! Fall-over, and waiting while a provider is down.

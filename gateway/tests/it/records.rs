@@ -1,0 +1,1 @@
+//! Recordings, replays, and keys that must not be in them.
