@@ -3,7 +3,7 @@
 use crate::anthropic;
 use crate::completion::{ChatRequest, Dialect};
 use crate::error::Problem;
-use crate::keys::blot_text;
+use crate::keys::KeyFilter;
 use crate::openai;
 use crate::profile::{Profile, Quirks};
 use crate::provider::{Errand, Provider, RawReply, ReplyForm};
@@ -139,27 +139,27 @@ impl Provider for HttpProvider {
     fn send(&self, body: Bytes, _errand: &Errand) -> BoxFuture<'static, Result<RawReply, Problem>> {
         let request = self.client.post(&self.url).headers(self.headers.clone()).body(body).send();
         let patience = self.patience;
-        let key = self.key.clone();
+        let filter = KeyFilter::new(self.key.clone());
         let dialect = self.dialect;
         Box::pin(async move {
             let head = tokio::time::timeout(seconds(patience.head), request);
             let response = head
                 .await
                 .map_err(|_| Problem::Stalled { seconds: patience.head })?
-                .map_err(|error| unreachable(&error))?;
+                .map_err(|error| Problem::Unreachable { detail: filter.text(&causes(&error)) })?;
             let status = response.status().as_u16();
             if response.status().is_success() {
-                return Ok(success(response, dialect, patience));
+                return Ok(success(response, dialect, patience, filter));
             }
             if response.status().is_redirection() {
                 let location = header(&response, LOCATION.as_str()).unwrap_or_default();
-                return Err(Problem::Redirected { status, location: refusal::excerpt(&location) });
+                let location = refusal::excerpt(&filter.text(&location));
+                return Err(Problem::Redirected { status, location });
             }
             let wait = header(&response, RETRY_AFTER.as_str())
                 .and_then(|value| refusal::retry_after(&value, SystemTime::now()));
             let body = error_body(response, patience).await;
-            let body = key.map_or(body.clone(), |key| blot_text(&body, &key));
-            Err(refusal::of_status(status, &body, wait))
+            Err(refusal::of_status(status, &filter.text(&body), wait))
         })
     }
 }
@@ -172,17 +172,35 @@ fn header(response: &reqwest::Response, name: &str) -> Option<String> {
     Some(response.headers().get(name)?.to_str().ok()?.to_owned())
 }
 
+/// A reply that is being received.
+struct Receiving<S> {
+    body: S,
+    filter: KeyFilter,
+}
+
 /// Takes a reply as a stream that ends with an error when nothing arrives for too long.
-fn success(response: reqwest::Response, dialect: Dialect, patience: Patience) -> RawReply {
+fn success(
+    response: reqwest::Response,
+    dialect: Dialect,
+    patience: Patience,
+    filter: KeyFilter,
+) -> RawReply {
     let kind = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
     let form =
         if kind.starts_with("application/json") { ReplyForm::Whole } else { ReplyForm::Events };
-    let body = stream::unfold(Some(response.bytes_stream()), move |body| async move {
-        let mut body = body?;
-        match tokio::time::timeout(seconds(patience.idle), body.next()).await {
-            Ok(Some(Ok(bytes))) => Some((Ok(bytes), Some(body))),
-            Ok(Some(Err(error))) => Some((Err(Problem::CutOff { detail: causes(&error) }), None)),
-            Ok(None) => None,
+    let state = Some(Receiving { body: response.bytes_stream(), filter });
+    let body = stream::unfold(state, move |state| async move {
+        let mut state = state?;
+        match tokio::time::timeout(seconds(patience.idle), state.body.next()).await {
+            Ok(Some(Ok(bytes))) => {
+                let bytes = state.filter.take(bytes);
+                Some((Ok(bytes), Some(state)))
+            }
+            Ok(Some(Err(error))) => {
+                let detail = state.filter.text(&causes(&error));
+                Some((Err(Problem::CutOff { detail }), None))
+            }
+            Ok(None) => Some((Ok(state.filter.rest()), None)),
             Err(_) => Some((Err(Problem::Stalled { seconds: patience.idle }), None)),
         }
     });
@@ -200,10 +218,6 @@ async fn error_body(response: reqwest::Response, patience: Patience) -> String {
         }
     }
     String::from_utf8_lossy(&body).into_owned()
-}
-
-fn unreachable(error: &reqwest::Error) -> Problem {
-    Problem::Unreachable { detail: causes(error) }
 }
 
 /// Writes an error with its causes; URLs are left out, since some carry a key.

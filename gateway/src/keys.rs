@@ -1,5 +1,6 @@
 //! Keys of providers: held here, handed to the transport, and shown nowhere.
 
+use bytes::Bytes;
 use secrecy::{ExposeSecret, SecretString};
 use std::collections::BTreeMap;
 
@@ -76,6 +77,53 @@ impl std::fmt::Debug for Keys {
     }
 }
 
+/// Replaces a key in bytes that arrive in pieces: a provider may echo what it was sent.
+///
+/// It looks at the bytes of the reply. A key that a model spells out over several events of a
+/// stream is not found.
+pub(crate) struct KeyFilter {
+    key: Option<SecretString>,
+    held: Vec<u8>,
+}
+
+impl KeyFilter {
+    pub fn new(key: Option<SecretString>) -> Self {
+        let key = key.filter(|key| key.expose_secret().len() >= SHORTEST_KEY);
+        KeyFilter { key, held: Vec::new() }
+    }
+
+    /// Takes the next bytes and returns what may be passed on; an end that could be the beginning
+    /// of the key is held back.
+    pub fn take(&mut self, bytes: Bytes) -> Bytes {
+        let Some(key) = &self.key else { return bytes };
+        let secret = key.expose_secret().as_bytes();
+        let whole = if self.held.is_empty() {
+            bytes
+        } else {
+            self.held.extend_from_slice(&bytes);
+            Bytes::from(std::mem::take(&mut self.held))
+        };
+        let mut clean = match replace(&whole, secret, BLOT.as_bytes()) {
+            Some(clean) => Bytes::from(clean),
+            None => whole,
+        };
+        let longest = clean.len().min(secret.len() - 1);
+        let kept = (1..=longest).rev().find(|kept| clean.ends_with(&secret[..*kept])).unwrap_or(0);
+        self.held = clean.split_off(clean.len() - kept).to_vec();
+        clean
+    }
+
+    /// Returns what was held back, at the end.
+    pub fn rest(&mut self) -> Bytes {
+        Bytes::from(std::mem::take(&mut self.held))
+    }
+
+    /// Replaces the key in a text.
+    pub fn text(&self, text: &str) -> String {
+        self.key.as_ref().map_or_else(|| text.to_owned(), |key| blot_text(text, key))
+    }
+}
+
 /// Replaces a key in a text.
 pub(crate) fn blot_text(text: &str, key: &SecretString) -> String {
     let secret = key.expose_secret();
@@ -143,5 +191,19 @@ mod tests {
         let bytes = b"a sk-12345678 b sk-12345678";
         assert_eq!(keys.blot_bytes(bytes).unwrap(), b"a [key] b [key]");
         assert_eq!(keys.blot_bytes(b"nothing"), None);
+    }
+
+    #[test]
+    fn a_key_is_blotted_out_however_the_bytes_are_cut() {
+        let text = b"a sk-sk-12345678, sk-1234567 b";
+        for size in 1..text.len() {
+            let mut filter = KeyFilter::new(Some(SecretString::from("sk-12345678")));
+            let mut clean = Vec::new();
+            for piece in text.chunks(size) {
+                clean.extend_from_slice(&filter.take(Bytes::copy_from_slice(piece)));
+            }
+            clean.extend_from_slice(&filter.rest());
+            assert_eq!(clean, b"a sk-[key], sk-1234567 b", "in pieces of {size}");
+        }
     }
 }

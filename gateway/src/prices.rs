@@ -313,3 +313,97 @@ fn names_of(model: &ModelName) -> Vec<String> {
     }
     names
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find<'a>(prices: &'a Prices, model: &str) -> Result<&'a Price, PriceError> {
+        prices.find(&model.parse().unwrap())
+    }
+
+    #[test]
+    fn a_call_of_each_dialect_costs_what_a_hand_computes() {
+        let prices = Prices::built_in().unwrap();
+        // 1,000 prompt tokens of which 400 cached, and 100 of output.
+        let usage = Usage { input: 600, cache_read: 400, cache_write: 0, output: 100 };
+        let cost = |model: &str| find(&prices, model).unwrap().cost(&usage);
+        // 600 x 1,250 + 400 x 125 + 100 x 10,000 nano-dollars.
+        assert_eq!(cost("openai:gpt-5"), NanoUsd(1_800_000));
+        // 600 x 3,000 + 400 x 300 + 100 x 15,000.
+        assert_eq!(cost("anthropic:claude-sonnet-4-5-20250929"), NanoUsd(3_420_000));
+        // 600 x 50 + 400 x 5 + 100 x 400.
+        assert_eq!(cost("openai:gpt-5-nano"), NanoUsd(72_000));
+        // 600 x 15,000 + 400 x 1,500 + 100 x 75,000.
+        assert_eq!(cost("rehearsal"), NanoUsd(17_100_000));
+    }
+
+    #[test]
+    fn fractions_of_a_nano_dollar_are_kept_until_the_end() {
+        let entry = PriceEntry { input: Some(0.0375), output: Some(0.15), ..Default::default() };
+        let price = entry.resolve("t").unwrap();
+        // 3 x 37.5 nano-dollars.
+        assert_eq!(price.cost(&Usage { input: 3, ..Usage::default() }), NanoUsd(113));
+        assert_eq!(price.cost(&Usage { input: 4, ..Usage::default() }), NanoUsd(150));
+    }
+
+    #[test]
+    fn an_unknown_price_is_an_error_that_says_how_to_add_it() {
+        let mut prices = Prices::built_in().unwrap();
+        let error = find(&prices, "openai:gpt-9").unwrap_err();
+        assert_eq!(error.to_string(), "find a price for openai:gpt-9");
+        assert!(error.hint().contains("[prices.\"openai:gpt-9\"] input = 1.0"));
+        let entries = [("openai:gpt-9".to_owned(), PriceEntry::default())].into();
+        let error = prices.add_entries(&entries, "hone.toml").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "read the price table hone.toml: openai:gpt-9: `input` is missing; a free model says free = true"
+        );
+        let free = PriceEntry { free: true, ..PriceEntry::default() };
+        prices.add_entries(&[("ollama:*".to_owned(), free)].into(), "hone.toml").unwrap();
+        assert_eq!(find(&prices, "ollama:qwen3:8b").unwrap().base, Rates::default());
+    }
+
+    #[test]
+    fn the_litellm_file_is_read_as_it_is() {
+        let text = r#"{
+            "sample_spec": {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0,
+                "max_tokens": "a text"},
+            "dall-e": {"output_cost_per_image": 0.04, "mode": "image_generation"},
+            "gpt-5": {"input_cost_per_token": 2e-06, "output_cost_per_token": 1e-05,
+                "cache_read_input_token_cost": 1.25e-07, "max_input_tokens": 272000,
+                "max_output_tokens": 128000, "litellm_provider": "openai", "mode": "chat"},
+            "gemini/gemini-2.5-pro": {"input_cost_per_token": 1.25e-06,
+                "input_cost_per_token_above_200k_tokens": 2.5e-06,
+                "output_cost_per_token": 1e-05, "output_cost_per_token_above_200k_tokens": 1.5e-05,
+                "cache_read_input_token_cost": 1.25e-07}
+        }"#;
+        let mut prices = Prices::built_in().unwrap();
+        assert_eq!(prices.add_litellm(text, "litellm.json").unwrap(), 2);
+        let gpt = find(&prices, "openai:gpt-5").unwrap();
+        let rates = Rates {
+            input: 2_000_000,
+            cache_read: 125_000,
+            cache_write: 2_000_000,
+            output: 10_000_000,
+        };
+        assert_eq!(gpt.base, rates, "the user's table goes before the built-in one");
+        assert_eq!((gpt.context, gpt.most_output), (Some(272_000), Some(128_000)));
+        let gemini = find(&prices, "gemini:gemini-2.5-pro").unwrap();
+        let usage = |input| Usage { input, output: 10, ..Usage::default() };
+        assert_eq!(gemini.cost(&usage(200_000)), NanoUsd(200_000 * 1250 + 10 * 10_000));
+        assert_eq!(gemini.cost(&usage(200_001)), NanoUsd(200_001 * 2500 + 10 * 15_000));
+        assert!(prices.add_litellm("{}", "empty.json").is_err());
+        assert!(prices.add_litellm("[", "broken.json").is_err());
+    }
+
+    #[test]
+    fn an_amount_pays_for_as_much_output_as_it_can() {
+        let prices = Prices::built_in().unwrap();
+        let price = find(&prices, "openai:gpt-5").unwrap();
+        let amount = price.cost_at_most(1000, 77);
+        assert_eq!(price.output_for(amount, 1000), 77);
+        assert_eq!(price.output_for(NanoUsd::ZERO, 1000), 0);
+        assert_eq!(Price::free("t").output_for(NanoUsd::ZERO, 1000), u64::MAX);
+    }
+}

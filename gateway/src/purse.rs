@@ -281,3 +281,126 @@ impl Drop for Reservation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const CENT: u64 = 10_000_000;
+
+    fn exactly(amount: u64) -> Wanted {
+        Wanted { full: NanoUsd(amount), least: NanoUsd(amount) }
+    }
+
+    #[test]
+    fn two_workers_with_calls_of_thirty_cents_never_commit_more_than_a_dollar() {
+        let purse = Purse::default();
+        purse.set_cap(Account::Run, Some(NanoUsd(100 * CENT)));
+        let accounts = [Account::Run];
+        let first = purse.try_reserve(&accounts, exactly(30 * CENT)).unwrap();
+        let second = purse.try_reserve(&accounts, exactly(30 * CENT)).unwrap();
+        first.settle(NanoUsd(30 * CENT));
+        let third = purse.try_reserve(&accounts, exactly(30 * CENT)).unwrap();
+        assert!(purse.try_reserve(&accounts, exactly(30 * CENT)).is_none());
+        assert_eq!(purse.balance(&Account::Run).committed(), NanoUsd(90 * CENT));
+        second.settle(NanoUsd(5 * CENT));
+        assert!(purse.try_reserve(&accounts, exactly(30 * CENT)).is_some());
+        drop(third);
+        assert_eq!(purse.balance(&Account::Run).committed(), NanoUsd(35 * CENT));
+    }
+
+    #[tokio::test]
+    async fn a_call_waits_for_money_in_flight_and_is_refused_when_it_is_spent() {
+        let purse = Purse::default();
+        purse.set_cap(Account::Run, Some(NanoUsd(10)));
+        let first = purse.reserve(&[Account::Run], exactly(8)).await.unwrap();
+        let other = purse.clone();
+        let waiting = tokio::spawn(async move {
+            other.reserve(&[Account::Run], exactly(5)).await.map(|granted| granted.amount())
+        });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        first.settle(NanoUsd(4));
+        assert_eq!(waiting.await.unwrap(), Ok(NanoUsd(5)));
+        purse.add_spent(Account::Run, NanoUsd(4));
+        let refused = purse.reserve(&[Account::Run], exactly(5)).await.err().unwrap();
+        assert_eq!((refused.settled, refused.wanted), (NanoUsd(8), NanoUsd(5)));
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        /// A worker asks for so much, at least for so much.
+        Reserve(usize, u64, u64),
+        /// A worker's call ends and costs this share of what it was granted, in percent.
+        Settle(usize, u64),
+        /// A worker's call is cut before it was sent.
+        Drop(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let worker = 0usize..4;
+        prop_oneof![
+            3 => (worker.clone(), 1u64..60, 1u64..60)
+                .prop_map(|(worker, a, b)| Step::Reserve(worker, a.max(b), a.min(b))),
+            2 => (worker.clone(), 0u64..=100).prop_map(|(worker, share)| Step::Settle(worker, share)),
+            1 => worker.prop_map(Step::Drop),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn no_interleaving_of_calls_commits_more_than_any_cap(
+            steps in prop::collection::vec(step(), 1..80),
+            run_cap in 50u64..200,
+            role_cap in 20u64..200,
+        ) {
+            let purse = Purse::default();
+            let role = Account::Role(SpendRole::Benchmark);
+            purse.set_cap(Account::Run, Some(NanoUsd(run_cap)));
+            purse.set_cap(role.clone(), Some(NanoUsd(role_cap)));
+            let mut workers: [Option<Reservation>; 4] = Default::default();
+            let (mut settled, mut of_role) = (0, 0);
+            for step in steps {
+                match step {
+                    Step::Reserve(worker, full, least) if workers[worker].is_none() => {
+                        // Workers 0 and 1 have the role.
+                        let mut accounts = vec![Account::Run];
+                        if worker < 2 {
+                            accounts.push(role.clone());
+                        }
+                        let wanted = Wanted { full: NanoUsd(full), least: NanoUsd(least) };
+                        workers[worker] = purse.try_reserve(&accounts, wanted);
+                        if let Some(granted) = &workers[worker] {
+                            prop_assert!(granted.amount() >= wanted.least);
+                            prop_assert!(granted.amount() <= wanted.full);
+                        }
+                    }
+                    Step::Settle(worker, share) => {
+                        if let Some(granted) = workers[worker].take() {
+                            let cost = granted.amount().0 * share / 100;
+                            settled += cost;
+                            if worker < 2 {
+                                of_role += cost;
+                            }
+                            granted.settle(NanoUsd(cost));
+                        }
+                    }
+                    Step::Drop(worker) => workers[worker] = None,
+                    Step::Reserve(..) => {}
+                }
+                let in_flight = |workers: &[Option<Reservation>]| -> u64 {
+                    workers.iter().flatten().map(|granted| granted.amount().0).sum()
+                };
+                let run = purse.balance(&Account::Run);
+                prop_assert_eq!(run.settled, NanoUsd(settled));
+                prop_assert_eq!(run.reserved, NanoUsd(in_flight(&workers)));
+                prop_assert!(run.committed() <= NanoUsd(run_cap));
+                let balance = purse.balance(&role);
+                prop_assert_eq!(balance.settled, NanoUsd(of_role));
+                prop_assert_eq!(balance.reserved, NanoUsd(in_flight(&workers[..2])));
+                prop_assert!(balance.committed() <= NanoUsd(role_cap));
+            }
+        }
+    }
+}
