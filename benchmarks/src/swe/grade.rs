@@ -58,6 +58,19 @@ pub enum Outcome<'a> {
     },
 }
 
+impl<'a> Outcome<'a> {
+    /// Gives the labels that count as failures.
+    pub(super) fn failures(&self) -> impl Iterator<Item = &'a PyString> {
+        let lists = match self {
+            Outcome::Graded { fail_to_pass, pass_to_pass } => {
+                [&fail_to_pass.failure[..], &pass_to_pass.failure[..]]
+            }
+            Outcome::NoPatch | Outcome::Ungraded { .. } => [&[][..], &[][..]],
+        };
+        lists.into_iter().flatten().copied()
+    }
+}
+
 /// Is the report on one instance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report<'a> {
@@ -109,7 +122,7 @@ pub fn grade_without_log(prediction: &Prediction) -> Result<Option<Report<'_>>, 
     }
 }
 
-fn graded<'a>(labels: &'a Labels, map: &StatusMap<'_>) -> Outcome<'a> {
+pub(super) fn graded<'a>(labels: &'a Labels, map: &StatusMap<'_>) -> Outcome<'a> {
     let split = |tests: &'a [PyString], skipped_counts: bool| {
         let mut outcomes = TestOutcomes::default();
         for test in tests {

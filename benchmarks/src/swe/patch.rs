@@ -253,25 +253,38 @@ fn unquoted(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Says whether a file steers the test run rather than the program: such changes do not count in a trial.
+/// Says whether a file steers the test run rather than the program.
 pub fn steers_tests(path: &str) -> bool {
+    const NAMES: [&str; 10] = [
+        "conftest.py",
+        "sitecustomize.py",
+        "usercustomize.py",
+        "pytest.ini",
+        ".pytest.ini",
+        "tox.ini",
+        "setup.cfg",
+        "pyproject.toml",
+        ".coveragerc",
+        "runtests.py",
+    ];
     let name = path.rsplit('/').next().unwrap_or(path);
-    matches!(
-        name,
-        "conftest.py" | "sitecustomize.py" | "usercustomize.py" | "pytest.ini" | ".pytest.ini"
-    ) || name.ends_with(".pth")
+    NAMES.contains(&name) || name.ends_with(".pth") || path == "bin/test"
 }
 
 /// Splits a patch into what counts in a trial and the paths that were left out.
 ///
-/// Left out are files of the test patch, which the verifier brings itself, files that steer the test run, and
-/// sections whose path cannot be read. No reference patch of SWE-bench Verified or Lite touches such a file.
-pub fn counted(patch: &[u8], test_patch: &str) -> (Vec<u8>, Vec<String>) {
-    let tests: Vec<String> =
-        sections(test_patch.as_bytes()).into_iter().flat_map(|section| section.paths).collect();
+/// Left out are files of the test patch, which the verifier brings itself; files that steer the test run, unless the
+/// reference patch changes them too; and sections whose path cannot be read.
+pub fn counted(patch: &[u8], test_patch: &str, reference: &str) -> (Vec<u8>, Vec<String>) {
+    let paths_of = |patch: &str| -> Vec<String> {
+        sections(patch.as_bytes()).into_iter().flat_map(|section| section.paths).collect()
+    };
+    let (tests, reference) = (paths_of(test_patch), paths_of(reference));
     let (mut kept, mut left_out) = (Vec::new(), Vec::new());
     for section in sections(patch) {
-        let refused = |path: &String| steers_tests(path) || tests.contains(path);
+        let refused = |path: &String| {
+            tests.contains(path) || (steers_tests(path) && !reference.contains(path))
+        };
         match section.paths.iter().find(|path| refused(path)) {
             Some(path) => left_out.push(path.clone()),
             None if section.paths.is_empty() => {
@@ -309,7 +322,7 @@ mod tests {
     #[test]
     fn files_that_steer_tests_and_files_of_the_test_patch_do_not_count() {
         let test_patch = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n";
-        let (kept, left_out) = counted(PATCH.as_bytes(), test_patch);
+        let (kept, left_out) = counted(PATCH.as_bytes(), test_patch, "");
         assert_eq!(left_out, ["x.py", "tests/conftest.py"]);
         assert!(kept.starts_with(b"diff --git \"a/t"));
     }
@@ -322,14 +335,14 @@ mod tests {
             smuggled.replace("@@ -1 +1 @@", "@@ -1,9 +1,9 @@"),
             smuggled.replace("--- a/conftest.py\n", "Index: conftest.py\n"),
         ] {
-            let (kept, left_out) = counted(patch.as_bytes(), "");
+            let (kept, left_out) = counted(patch.as_bytes(), "", "");
             assert_eq!((kept.len(), left_out.len()), (0, 1), "{patch}");
         }
     }
 
     #[test]
     fn a_section_without_a_readable_path_does_not_count() {
-        let (kept, left_out) = counted(b"diff --git a/x b/y\nold mode 1\n", "");
+        let (kept, left_out) = counted(b"diff --git a/x b/y\nold mode 1\n", "", "");
         assert_eq!((kept.len(), left_out.len()), (0, 1));
     }
 }

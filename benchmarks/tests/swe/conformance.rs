@@ -5,9 +5,13 @@ use std::path::Path;
 use hone_benchmarks::swe::batch::{Answer, CaseFiles};
 use hone_benchmarks::swe::command::{self, SummaryRequest};
 use hone_benchmarks::swe::eval_script::eval_script;
+use hone_benchmarks::swe::grade::grade;
+use hone_benchmarks::swe::guard::{Objection, objection};
 use hone_benchmarks::swe::import::{ImportRequest, import};
 use hone_benchmarks::swe::json::{self, Value};
+use hone_benchmarks::swe::labels::Labels;
 use hone_benchmarks::swe::patch;
+use hone_benchmarks::swe::prediction::Prediction;
 use hone_benchmarks::swe::row::Row;
 use sha2::{Digest, Sha256};
 
@@ -170,8 +174,31 @@ fn conformance_published_rows_become_suites_with_their_subsets() {
     for problem in opened.problems() {
         let row = Row::from_problem(&problem.data).unwrap();
         assert_eq!(row.instance_id, problem.id.0);
-        let (kept, left_out) = patch::counted(row.patch.as_bytes(), &row.test_patch);
+        let (kept, left_out) = patch::counted(row.patch.as_bytes(), &row.test_patch, &row.patch);
         assert_eq!((kept, left_out), (row.patch.into_bytes(), vec![]), "{}", problem.id);
     }
     println!("imports: 850 cases ran");
+}
+
+#[test]
+fn conformance_honest_resolved_logs_meet_no_objection() {
+    let Some(folder) = folder() else { return };
+    let (mut cases, mut wrong) = (0, Vec::new());
+    for case in lines(&folder.join("grading/logs.jsonl.gz")) {
+        let labels = Labels::from_row(case.get("instance").unwrap()).unwrap();
+        let prediction = Prediction::from_value(case.get("prediction").unwrap()).unwrap();
+        let log = case.get("test_output").and_then(Value::as_string).unwrap();
+        if grade(&labels, &prediction, log.as_bytes()).unwrap().is_resolved() {
+            cases += 1;
+            // Some recorders took the two output streams apart, which this harness does not.
+            if let Some(objection) = objection(&labels, log.as_bytes(), false)
+                && objection != Objection::NoResults
+            {
+                wrong.push(format!("{}: {objection}", text(&case, "case_id")));
+            }
+        }
+    }
+    println!("resolved logs: {cases} cases ran");
+    assert!(cases > 0);
+    assert!(wrong.is_empty(), "{} of {cases}:\n{}", wrong.len(), wrong.join("\n"));
 }
