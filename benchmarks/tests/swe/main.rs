@@ -6,5 +6,9 @@
     reason = "tests stop at the first surprise and say what ran"
 )]
 
+mod cheating;
 mod conformance;
+mod engine;
+mod image;
 mod material;
+mod trial;
