@@ -8,7 +8,8 @@ use futures::future::BoxFuture;
 use std::path::Path;
 
 /// Every kind there is. A new kind is one file and one line here.
-static KINDS: &[&dyn Kind] = &[&crate::edit::Edit, &crate::nav::Nav, &crate::qa::Qa];
+static KINDS: &[&dyn Kind] =
+    &[&crate::edit::Edit, &crate::nav::Nav, &crate::qa::Qa, &crate::swe::kind::Swe];
 
 /// Returns the kind with a name.
 pub fn find(name: &str) -> Option<&'static dyn Kind> {

@@ -9,9 +9,9 @@ use super::history::WORK;
 use super::json::PyString;
 use super::patch::{ATTEMPTS, CLEAN, PATCH_FILE, REVERSE_CHECK};
 use super::prediction::{ModelPatch, Prediction};
-use super::room::{Call, Ended, Ending, Room, RoomError, Rooms};
 use super::row::Row;
 use super::summary::file;
+use crate::room::{Call, Ended, Ending, Room, RoomError, Rooms};
 
 /// The official time for an instance's tests.
 pub const TEST_TIME: Duration = Duration::from_secs(1800);

@@ -4,11 +4,12 @@ use super::evaluate::{EvaluationRequest, LOG_LIMIT, TEST_TIME, Verdict, evaluate
 use super::guard::objection;
 use super::history::{EXTRACTED, EXTRACTED_FILE, WORK, cut_history, extract_patch};
 use super::patch::counted;
-use super::room::Rooms;
 use super::row::Row;
-use crate::kind::{Collect, Environment, Kind, ProblemError, Root};
+use crate::kind::{Collect, Environment, GradingRoom, Kind, ProblemError, Root};
+use crate::room::Rooms;
 use crate::submission::{Found, Score, ScoreError, Scored, Submission};
 use crate::suite::{Problem, Suite, SuiteError};
+use futures::future::BoxFuture;
 
 /// The largest patch that is accepted.
 const PATCH_LIMIT: u64 = 64 << 20;
@@ -74,6 +75,16 @@ impl Kind for Swe {
 
     fn collect(&self, _: &Suite, _: &Problem) -> Result<Collect, ProblemError> {
         Ok(Collect::Script { script: extract_patch(), folder: EXTRACTED.to_owned() })
+    }
+
+    fn grade<'a>(
+        &'a self,
+        _: &'a Suite,
+        problem: &'a Problem,
+        submission: Submission<'a>,
+        room: GradingRoom<'a>,
+    ) -> BoxFuture<'a, Result<Scored, ScoreError>> {
+        Box::pin(async move { score_trial(room.rooms()?, problem, submission).await })
     }
 }
 

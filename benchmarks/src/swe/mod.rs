@@ -10,7 +10,7 @@
 //! Around it, what runs something:
 //! * `row`, `import`: rows become suites; `kind`: a trial from statement to score;
 //! * `history`: the one root commit that an agent sees, and its patch; `patch`: what of it counts;
-//! * `room`, `evaluate`, `eval_script`: a fresh container, the patch, the tests; `guard`: what speaks against a log;
+//! * `evaluate`, `eval_script`: a fresh container, the patch, the tests; `guard`: what speaks against a log;
 //! * `score`, `folder`: anybody's predictions, the official files.
 
 pub mod batch;
@@ -33,7 +33,6 @@ pub mod parse;
 pub mod patch;
 pub mod prediction;
 pub mod python_text;
-pub mod room;
 pub mod row;
 pub mod score;
 pub mod status;

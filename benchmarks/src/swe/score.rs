@@ -9,9 +9,9 @@ use super::evaluate::{EvaluateError, EvaluationRequest, LOG_LIMIT, TEST_TIME, ev
 use super::folder::{self, FolderError};
 use super::json::PyString;
 use super::prediction::{ModelPatch, Prediction, Predictions};
-use super::room::{RoomError, Rooms};
 use super::row::Row;
 use super::summary::{RunSummary, SummaryError, file};
+use crate::room::{RoomError, Rooms};
 
 /// Says how to score predictions.
 #[derive(Debug, Clone)]

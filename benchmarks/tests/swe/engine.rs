@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
-use hone_benchmarks::swe::room::{Call, Ended, Ending, Room, RoomError, Rooms};
+use hone_benchmarks::room::{Call, Ended, Ending, Room, RoomError, Rooms};
 use std::io::Read;
 
 /// Drives a future whose steps block.

@@ -10,5 +10,6 @@ mod cheating;
 mod conformance;
 mod engine;
 mod image;
+mod import;
 mod material;
 mod trial;
