@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 
@@ -40,7 +41,7 @@ pub enum DatasetError {
         /// The file.
         path: PathBuf,
         /// What the reader says.
-        source: parquet::errors::ParquetError,
+        source: ParquetError,
     },
     /// A row is malformed.
     #[error("read row {row}{} of {}: {source}", named(instance_id), path.display())]
@@ -117,30 +118,64 @@ pub(super) fn parse_rows(path: &Path, mut bytes: Vec<u8>) -> Result<Vec<Value>, 
         .collect()
 }
 
-fn parquet_rows(bytes: Vec<u8>) -> Result<Vec<Value>, parquet::errors::ParquetError> {
-    let reader = SerializedFileReader::new(bytes::Bytes::from(bytes))?;
-    let mut rows = Vec::new();
-    for row in reader.get_row_iter(None)? {
-        let row = row?;
-        let members =
-            row.get_column_iter().map(|(name, field)| (name.as_str().into(), value(field)));
-        rows.push(Value::Object(members.collect()));
+fn parquet_rows(bytes: Vec<u8>) -> Result<Vec<Value>, ParquetError> {
+    let size = bytes.len() as u64;
+    let read = move || {
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes))?;
+        check_places(&reader, size)?;
+        let mut rows = Vec::new();
+        for row in reader.get_row_iter(None)? {
+            rows.push(object(&row?));
+        }
+        Ok(rows)
+    };
+    // The reader asserts what a damaged file may break; a damaged file is an error like any other.
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read))
+        .unwrap_or_else(|_| Err(ParquetError::General("the file is damaged".to_owned())))
+}
+
+/// Checks that every column lies within the file, which the reader takes for granted.
+fn check_places(
+    reader: &SerializedFileReader<bytes::Bytes>,
+    size: u64,
+) -> Result<(), ParquetError> {
+    let outside = || ParquetError::General("a column lies outside of the file".to_owned());
+    for group in reader.metadata().row_groups() {
+        for column in group.columns() {
+            let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+            let start = u64::try_from(start).map_err(|_| outside())?;
+            let length = u64::try_from(column.compressed_size()).map_err(|_| outside())?;
+            if start.checked_add(length).is_none_or(|end| end > size) {
+                return Err(outside());
+            }
+        }
     }
-    Ok(rows)
+    Ok(())
+}
+
+fn object(row: &parquet::record::Row) -> Value {
+    let members = row.get_column_iter().map(|(name, field)| (name.as_str().into(), value(field)));
+    Value::Object(members.collect())
 }
 
 fn value(field: &Field) -> Value {
     match field {
         Field::Null => Value::Null,
         Field::Bool(b) => Value::Bool(*b),
+        Field::Byte(_)
+        | Field::Short(_)
+        | Field::Int(_)
+        | Field::Long(_)
+        | Field::UByte(_)
+        | Field::UShort(_)
+        | Field::UInt(_)
+        | Field::ULong(_) => Value::Number(field.to_string()),
+        Field::Float(number) if number.is_finite() => Value::Number(number.to_string()),
+        Field::Double(number) if number.is_finite() => Value::Number(number.to_string()),
         Field::Str(text) => Value::String(text.as_str().into()),
         Field::ListInternal(list) => Value::Array(list.elements().iter().map(value).collect()),
-        Field::Group(row) => Value::Object(
-            row.get_column_iter()
-                .map(|(name, field)| (name.as_str().into(), value(field)))
-                .collect(),
-        ),
-        // Times and numbers: the text that the reader gives.
+        Field::Group(row) => object(row),
+        // Times, bytes, maps and odd numbers: the text that the reader gives.
         other => Value::String(other.to_string().into()),
     }
 }

