@@ -336,7 +336,9 @@ impl CallGraph {
 
     /// Returns the direct sub-agents of a node.
     pub fn children<'a>(&'a self, id: &'a NodeId) -> impl Iterator<Item = (&'a NodeId, &'a Node)> {
-        self.nodes.iter().filter(move |(other, _)| parent_of(other).as_ref() == Some(id))
+        self.nodes.iter().filter(move |(other, _)| {
+            other.0.rsplit_once('.').map(|(parent, _)| parent) == Some(id.0.as_str())
+        })
     }
 
     /// Returns the node whose event came last.

@@ -4,7 +4,8 @@ use crate::audit::{Entry, InterventionKind, Record};
 use crate::calibration::{Calibration, Outcome, calibration};
 use crate::decisions::Decision;
 use crate::detectors::DetectorId;
-use crate::labels::{Label, Observed, SUCCESS, Truth};
+use crate::labels::{Label, LabelError, Observed, SUCCESS, Truth, check_labels, labels};
+use crate::tape::TapeLine;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -22,6 +23,52 @@ pub struct Judged<'a> {
     pub truth: &'a Truth,
     /// The trial's score, where it has one.
     pub score: Option<f64>,
+}
+
+/// One trial as it lies on disk.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TrialLog {
+    /// The audit log.
+    pub records: Vec<Record>,
+    /// The decisions.
+    pub decisions: Vec<Decision>,
+    /// The tape.
+    pub tape: Vec<TapeLine>,
+    /// The trial's score, where it has one.
+    pub score: Option<f64>,
+    /// Labels by people; they stand above those that follow from outcomes.
+    pub people: Vec<Label>,
+}
+
+/// Labels trials by their outcomes and scores them; returns the labels of each trial too.
+///
+/// # Errors
+/// Where a person's label does not fit its decision.
+pub fn score_logs(logs: &[TrialLog]) -> Result<(Scores, Vec<Vec<Label>>), LabelError> {
+    let mut truths = Vec::new();
+    let mut all = Vec::new();
+    for log in logs {
+        let truth = Truth::of(&log.tape, &log.records);
+        let mut labels = labels(&log.decisions, &truth, log.score);
+        labels.retain(|label| log.people.iter().all(|other| other.decision != label.decision));
+        labels.extend(log.people.iter().cloned());
+        check_labels(&labels, &log.decisions, &truth)?;
+        truths.push(truth);
+        all.push(labels);
+    }
+    let trials: Vec<Judged<'_>> = logs
+        .iter()
+        .zip(&truths)
+        .zip(&all)
+        .map(|((log, truth), labels)| Judged {
+            records: &log.records,
+            decisions: &log.decisions,
+            labels,
+            truth,
+            score: log.score,
+        })
+        .collect();
+    Ok((score(&trials), all))
 }
 
 /// Hits and misses. Of repeated reports of one detector on one node the first counts.

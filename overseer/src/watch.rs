@@ -4,7 +4,7 @@
 //! a task of its own under a deadline. So neither a judge nor an inbox that hangs or panics can hold
 //! it up, and it never holds up the trial: the trial only ever puts events into a channel.
 
-use crate::audit::{AuditSink, Record, Verdict};
+use crate::audit::{AuditSink, LogError, Record, Verdict, to_lines};
 use crate::decisions::Decision;
 use crate::desk::{Act, Brief, Desk};
 use crate::interventions::{InterventionError, Interventions};
@@ -83,6 +83,21 @@ pub struct Watched {
     pub tape: Vec<TapeLine>,
     /// What the judge cost, in nano-dollars.
     pub cost_nano_usd: u64,
+}
+
+impl Watched {
+    /// Returns the files of a trial's watch, by their names: `audit.jsonl`, `decisions.jsonl` and
+    /// `tape.jsonl`.
+    ///
+    /// # Errors
+    /// Where something cannot be written as JSON.
+    pub fn files(&self) -> Result<[(&'static str, String); 3], LogError> {
+        Ok([
+            ("audit.jsonl", to_lines(&self.records)?),
+            ("decisions.jsonl", to_lines(&self.decisions)?),
+            ("tape.jsonl", to_lines(&self.tape)?),
+        ])
+    }
 }
 
 /// How far a watch has come.

@@ -141,6 +141,11 @@ impl DetectorId {
     fn is_timed(self) -> bool {
         matches!(self, DetectorId::WaitingCommand | DetectorId::Silence | DetectorId::Unreturned)
     }
+
+    /// Tells whether it watches the meter.
+    fn is_metered(self) -> bool {
+        matches!(self, DetectorId::SpendRunaway | DetectorId::UnreportedCalls)
+    }
 }
 
 impl std::fmt::Display for DetectorId {
@@ -292,6 +297,8 @@ impl Detectors {
         scene: &Scene<'_>,
         nudge: impl Fn(&NodeId) -> Option<NudgeState>,
     ) -> Vec<Hit> {
+        // Both kinds are found anew each time, so what is not found any more is over.
+        self.standing.retain(|(detector, _), _| !detector.is_timed() && !detector.is_metered());
         let mut findings = waiting::findings(scene);
         findings.extend(spending::findings(scene));
         self.report(scene, findings, nudge)

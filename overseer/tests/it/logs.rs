@@ -11,7 +11,7 @@ use hone_overseer::labels::{
 use hone_overseer::replay::{
     Difference, ReplayError, differences, opening, render_differences, replay, verify,
 };
-use hone_overseer::score::{Judged, render_scores, score};
+use hone_overseer::score::{Judged, TrialLog, render_scores, score, score_logs};
 use hone_overseer::story::{Filter, render_story, story, to_csv};
 use hone_overseer::tape::TapeLine;
 use hone_overseer::{AuditSink, Decision, NoJudge, Prompt, Record, Settings, Verdict, Watched};
@@ -341,28 +341,20 @@ async fn a_label_that_rests_on_nothing_later_is_refused() {
 
 #[tokio::test]
 async fn scores_over_the_corpus_have_no_false_alarm() {
-    let mut trials = Vec::new();
+    let mut logs = Vec::new();
     for (case, tape) in crate::corpus::load() {
         let brief = hone_overseer::Brief { trial: case.name.clone(), ..Default::default() };
         let replayed = replay(brief, crate::corpus::settings(), &tape, &NoJudge).await;
-        let truth = Truth::of(&tape, &replayed.records);
-        let made = labels(&replayed.decisions, &truth, None);
-        assert_eq!(check_labels(&made, &replayed.decisions, &truth), Ok(()));
-        // What the corpus says of a trial stands for a verifier's score.
-        let score = if case.expect == Expect::Healthy { 1.0 } else { 0.0 };
-        trials.push((replayed, truth, made, score));
+        logs.push(TrialLog {
+            records: replayed.records,
+            decisions: replayed.decisions,
+            tape,
+            // What the corpus says of a trial stands for a verifier's score.
+            score: Some(if case.expect == Expect::Healthy { 1.0 } else { 0.0 }),
+            people: Vec::new(),
+        });
     }
-    let judged: Vec<Judged<'_>> = trials
-        .iter()
-        .map(|(replayed, truth, made, score)| Judged {
-            records: &replayed.records,
-            decisions: &replayed.decisions,
-            labels: made,
-            truth,
-            score: Some(*score),
-        })
-        .collect();
-    let scores = score(&judged);
+    let (scores, _) = score_logs(&logs).unwrap();
     assert_eq!((scores.healthy_trials, scores.false_alarms_per_healthy_trial), (10, Some(0.0)));
     insta::assert_snapshot!(render_scores(&scores), @r#"
     35 trials, 10 healthy, 0 cancelled; 0.00 false alarms per healthy trial

@@ -6,4 +6,6 @@ mod corpus;
 mod interventions;
 mod judging;
 mod logs;
+mod properties;
 mod stage;
+mod viewing;
