@@ -100,16 +100,17 @@ pub(crate) fn judge(view: &str) -> String {
 }
 
 fn judgement(view: &str) -> Judgement {
-    let lines = blocks(view, &["HIT", "NUDGE"]);
+    let lines = blocks(view, &["HIT", "NUDGE", "CANCEL"]);
     let hits = lines.iter().filter(|line| line.tag == "HIT").filter_map(Hit::read);
     // Of equals the first one counts.
     let strongest = hits.reduce(|best, hit| if hit.proposes > best.proposes { hit } else { best });
     let Some(Hit { proposes, detector, node, count }) = strongest else {
         return Judgement::default();
     };
-    let was_nudged = lines
-        .iter()
-        .any(|line| line.tag == "NUDGE" && line.attribute("node").as_ref() == Some(&node));
+    let was_sent = |tag: &str| {
+        lines.iter().any(|line| line.tag == tag && line.attribute("node").as_ref() == Some(&node))
+    };
+    let (was_nudged, was_cancelled) = (was_sent("NUDGE"), was_sent("CANCEL"));
     let reason = format!("{detector}: seen {count} times at node {node}");
     let odd = Judgement {
         progress: "none",
@@ -119,6 +120,7 @@ fn judgement(view: &str) -> Judgement {
         ..Judgement::default()
     };
     match proposes {
+        _ if was_cancelled => Judgement { notes: "waits for the cancel".to_owned(), ..odd },
         Proposal::Cancel => Judgement {
             cancel: true,
             cancel_reason: format!("{reason}, and it goes on after a nudge"),
@@ -184,6 +186,8 @@ mod tests {
     #[test]
     fn the_strongest_hit_decides_and_a_cancel_has_its_reason() {
         let cancel = NUDGE_HIT.replace("0.1", "0.2").replace("\"nudge\"", "\"cancel\"");
+        let sent = "<CANCEL id=\"2\" node=\"0.2\" state=\"sent\">\"x\"</CANCEL>";
+        assert_eq!(judged(&format!("{cancel}\n{sent}"))["cancel"], false);
         let reply = judged(&format!("{NUDGE_HIT}\n{cancel}"));
         assert_eq!((&reply["node"], &reply["cancel"]), (&"0.2".into(), &true.into()));
         assert!(reply["cancel_reason"].as_str().unwrap().contains("after a nudge"));

@@ -47,11 +47,9 @@ use std::time::Duration;
 /// The name under which the stand-in answers, so that nobody takes it for a model.
 pub const MODEL_NAME: &str = "rehearsal-stand-in";
 
-/// A worker that is stuck is held back from this repeat on.
-const PATIENT_REPEATS: u32 = 6;
-
-/// How long a worker that is stuck is held back at each repeat.
-const STUCK_PAUSE: Duration = Duration::from_millis(1_000);
+/// How long a worker that is stuck is held back at each repeat: longer than an overseer takes to
+/// notice, so that the number of repeats until it is cancelled does not depend on the machine.
+const STUCK_PAUSE: Duration = Duration::from_millis(500);
 
 /// What it says where it has no part to play.
 const SMALL_TALK: &str = "This is a rehearsal stand-in, not a language model. From what it was \
@@ -87,7 +85,7 @@ pub fn answer(request: &ChatRequest, seed: u64) -> Answer {
                 repeats = script.stuck;
                 said
             });
-            if repeats >= PATIENT_REPEATS {
+            if repeats > 0 {
                 pause = STUCK_PAUSE;
             }
             script::rest_of(&whole, &prompt.unfinished)

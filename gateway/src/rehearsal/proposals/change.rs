@@ -17,9 +17,6 @@ const WRITERS: [&str; 2] = ["src/tools/overwrite_file.rs", "src/tools/replace_in
 const GUARD: &str = "    if arguments.path.trim().ends_with(\".rs\") {\n        \
                      return Err(ToolError::refused(\"Rust sources are guarded against edits\"));\n    }\n";
 
-/// The test that lists which agent is given which tools.
-const TESTS: &str = "tests/it/agents.rs";
-
 /// The prompt of the agent that does the work.
 const CODER: &str = "src/agents/coder.md";
 
@@ -113,12 +110,7 @@ fn add_tool(
     if !outcome.ok {
         return Ok(Err(outcome.text));
     }
-    let made = edit(script, TOOLS, |tools| tree::add_tool(tools, name, neighbour))?;
-    if made.is_ok() {
-        // Where there is no such test, nothing has to be changed.
-        let _ = edit(script, TESTS, |tests| Some(tree::add_to_lists(tests, name, neighbour)))?;
-    }
-    Ok(made)
+    edit(script, TOOLS, |tools| tree::add_tool(tools, name, neighbour))
 }
 
 /// Changes an existing file; the function returns `None` when it does not find its place.

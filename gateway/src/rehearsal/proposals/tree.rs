@@ -34,22 +34,6 @@ pub(super) fn add_tool(tools: &str, name: &str, neighbour: &str) -> Option<Strin
     Some(lines.join("\n") + "\n")
 }
 
-/// Names a tool in the lists of tool names that tests compare with, one name a line, wherever its
-/// neighbour is named.
-pub(super) fn add_to_lists(tests: &str, name: &str, neighbour: &str) -> String {
-    let (entry, wanted) = (format!("\"{neighbour}\","), format!("\"{name}\","));
-    let mut text = String::new();
-    let mut lines = tests.split_inclusive('\n').peekable();
-    while let Some(line) = lines.next() {
-        text.push_str(line);
-        let is_there = lines.peek().is_some_and(|next| next.trim() == wanted);
-        if line.trim() == entry && !is_there {
-            text.push_str(&line.replace(&entry, &wanted));
-        }
-    }
-    text
-}
-
 /// Adds lines to the `[dependencies]` of a manifest; those that are there already stay.
 pub(super) fn add_dependencies(manifest: &str, wanted: &[(&str, &str)]) -> Option<String> {
     let mut lines: Vec<String> = manifest.lines().map(str::to_owned).collect();
@@ -108,7 +92,7 @@ pub(crate) fn add_entry(log: &str, title: &str, reason: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{
-        add_dependencies, add_entry, add_to_lists, add_tool, begin_run, has_tool, set_constant,
+        add_dependencies, add_entry, add_tool, begin_run, has_tool, set_constant,
     };
     use pretty_assertions::assert_eq;
 
@@ -133,14 +117,6 @@ mod tests {
         assert!(added.contains("mod view;\nmod zoom;\n\npub use"));
         assert!(added.contains("        view::tool(),\n        zoom::tool(),\n    ]"));
         assert_eq!(add_tool("nothing here\n", "zoom", "nobody"), None);
-    }
-
-    #[test]
-    fn lists_of_names_in_tests_get_the_name_behind_its_neighbour() {
-        let tests = "call(\"view\", 1);\n[\n    \"view\",\n    \"walk\",\n]\n";
-        let added = add_to_lists(tests, "watch", "view");
-        assert_eq!(added, tests.replace("    \"walk\"", "    \"watch\",\n    \"walk\""));
-        assert_eq!(add_to_lists(&added, "watch", "view"), added);
     }
 
     #[test]

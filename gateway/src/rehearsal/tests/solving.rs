@@ -147,8 +147,9 @@ fn without_a_definition_tool_the_first_hit_is_guessed_with_a_column_that_is_ofte
 }
 
 #[test]
-fn about_one_name_in_twelve_gets_it_stuck() {
+fn about_one_name_in_twelve_gets_it_stuck_and_the_gates_is_not_among_them() {
     let stuck = (0..2_400).filter(|n| gets_stuck(&format!("symbol_{n}"))).count();
+    assert!(!gets_stuck("ring_the_bell"));
     assert!((150..=260).contains(&stuck), "{stuck} of 2400");
 }
 
@@ -160,8 +161,8 @@ fn a_stuck_coder_repeats_one_call_for_ever_ignores_nudges_and_is_held_back() {
     stage.play(30);
     assert!(stage.calls[1..].iter().all(|call| *call == stage.calls[1]));
     assert_eq!(stage.calls[1].0, "search_text");
-    assert_eq!(stage.replies[3].pause, Duration::ZERO);
-    assert!(stage.replies[29].pause > Duration::ZERO);
+    assert_eq!(stage.replies[0].pause, Duration::ZERO);
+    assert!(stage.replies[2..].iter().all(|reply| reply.pause > Duration::ZERO));
 }
 
 #[test]
