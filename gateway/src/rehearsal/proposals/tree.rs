@@ -91,9 +91,7 @@ pub(crate) fn add_entry(log: &str, title: &str, reason: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        add_dependencies, add_entry, add_tool, begin_run, has_tool, set_constant,
-    };
+    use super::{add_dependencies, add_entry, add_tool, begin_run, has_tool, set_constant};
     use pretty_assertions::assert_eq;
 
     const TOOLS: &str = "mod desk;\n\nmod calculate;\nmod overwrite_file;\nmod view;\n\npub use desk::Desk;\n\n\
