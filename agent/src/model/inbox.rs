@@ -39,7 +39,7 @@ pub struct Cancel {
 }
 
 impl Inbox {
-    /// Registers a node; the token is cancelled when a cancel for it or a node above it arrives.
+    /// Registers a node; the token is cancelled when a cancel for it arrives.
     pub fn enter(&self, node: &NodeId) -> CancellationToken {
         let token = CancellationToken::new();
         if self.cancel_of(node).is_some() {
@@ -88,10 +88,9 @@ impl Inbox {
         let mut state = self.state.borrow_mut();
         match message.kind {
             MessageKind::Cancel { .. } => {
-                for (node, token) in &state.running {
-                    if node.is_within(&message.node) {
-                        token.cancel();
-                    }
+                // What runs below the node ends with it.
+                if let Some(token) = state.running.get(&message.node) {
+                    token.cancel();
                 }
                 state.cancels.push(message);
             }

@@ -5,8 +5,8 @@ use hone_protocol::Role;
 use std::path::Path;
 
 const RESULTS: &str = r#"{"agent":0,"suite":"edit","problem":"p1","epoch":0,"verdict":"scored","score":0.5,"usd":0.02,"seconds":10.0,"reason":""}
-{"agent":0,"suite":"edit","problem":"p2","epoch":0,"verdict":"scored","score":1.0,"usd":0.01,"seconds":5.0}
 {"agent":0,"suite":"edit","problem":"p4","epoch":0,"verdict":"scored","score":1.0,"usd":0.03,"seconds":5.0}
+{"agent":0,"suite":"edit","problem":"p2","epoch":0,"verdict":"scored","score":1.0,"usd":0.01,"seconds":5.0}
 
 {"agent":0,"suite":"nav","problem":"p3","epoch":0,"verdict":"agent_crashed","score":0.9,"usd":0.05,"seconds":9.0,"reason":"panicked at\nx"}
 {"agent":0,"suite":"nav","problem":"p5","epoch":0,"verdict":"infra_error","score":null,"usd":0.0,"seconds":1.0,"reason":"disk"}

@@ -25,7 +25,8 @@ fn nudges_and_human_messages_appear_at_the_next_step() {
     let human = MessageKind::Human { text: "Hurry up.".to_owned() };
     trial.server.message_when("coder", 1, message(2, "0.1", human));
     trial.server.message_when("coder", 1, nudge(3, "0", "For main."));
-    trial.coder("execute_command", &[("command", "sleep 0.3")]);
+    let first = tool("calculate", &[("expression", "1")]);
+    trial.server.script("coder", Reply::AfterMessage(3, first));
     trial.coder("return_result", &[("result", "")]);
     let told = trial.told();
     assert!(told[0].contains("</TOOL_RESULT>\n<NOTICE kind=\"nudge\" id=\"1\">You repeat yourself.</NOTICE>\n<NOTICE kind=\"human\" id=\"2\">Hurry up.</NOTICE>\n<STATUS "), "{}", told[0]);
@@ -49,16 +50,20 @@ fn a_nudge_for_an_agent_that_has_ended_reaches_the_one_above_it() {
     trial.coder("return_result", &[("result", "")]);
     trial.server.message_when("main", 2, nudge(1, "0.1", "Too late?"));
     trial.server.script("main", agent("reasoner", &[("question", "?")]));
-    trial.server.script("reasoner", Reply::Together(2, "yes".to_owned()));
+    trial.server.script("reasoner", Reply::AfterMessage(1, "yes".to_owned()));
     trial.server.script("main", tool("complete", &[]));
-    // The reasoner waits until the message is there.
-    let server = trial.server.clone();
-    std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(300));
-        server.release();
-    });
     trial.succeed();
     assert!(trial.server.asked("main")[2].message(-1).contains("Too late?"));
+}
+
+#[test]
+fn a_nudge_that_its_agent_did_not_live_to_read_reaches_the_one_above_it() {
+    let trial = Trial::for_coder();
+    trial.server.message_when("coder", 1, nudge(1, "0.1", "Unread."));
+    let last = tool("return_result", &[("result", "r")]);
+    trial.server.script("coder", Reply::AfterMessage(1, last));
+    trial.succeed();
+    assert!(trial.server.asked("main")[1].message(-1).contains("Unread."));
 }
 
 #[test]

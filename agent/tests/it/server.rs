@@ -24,6 +24,8 @@ pub enum Reply {
     Hang(Duration),
     /// A text, after this file was written behind the agent's back.
     Write(PathBuf, String, String),
+    /// A text that is held back until the agent has taken the message with this number.
+    AfterMessage(u64, String),
     /// A text that is held back until so many of these replies are wanted at the same time.
     Together(usize, String),
 }
@@ -70,6 +72,8 @@ struct State {
     later: Vec<(String, usize, Message)>,
     tokens_per_byte: f64,
     cost: Option<f64>,
+    /// The highest number of a message that the agent has taken.
+    taken: u64,
     /// Requests that wait for others.
     gathered: usize,
     /// Deliveries of events that are answered with an error first.
@@ -123,11 +127,6 @@ impl Server {
         self.with(|state| state.cost = Some(usd));
     }
 
-    /// Lets one request go on that waits for another one.
-    pub fn release(&self) {
-        self.with(|state| state.gathered += 1);
-    }
-
     pub fn refuse_events(&self, times: u32) {
         self.with(|state| state.refused_events = times);
     }
@@ -172,9 +171,25 @@ impl Server {
         }
     }
 
+    /// Holds a reply back until something has come to pass.
+    fn hold(&self, text: String, until: impl Fn(&State) -> bool) -> String {
+        let guard = self.state.0.lock().unwrap();
+        let wait = Duration::from_secs(10);
+        let (guard, waited) =
+            self.state.1.wait_timeout_while(guard, wait, |state| !until(state)).unwrap();
+        drop(guard);
+        if waited.timed_out() { "It did not come to pass.".to_owned() } else { text }
+    }
+
     fn take_events(&self, body: &[u8]) -> (u16, String) {
         let batch: EventBatch = serde_json::from_slice(body).unwrap();
         self.with(|state| {
+            // Every other refusal comes after the events were taken: only the receipt is lost.
+            let refused = state.refused_events;
+            state.refused_events = refused.saturating_sub(1);
+            if refused % 2 == 1 {
+                return (500, "{}".to_owned());
+            }
             for event in batch.events {
                 let next = state.events.len() as u64 + 1;
                 assert!(event.seq <= next, "event {} came before event {next}", event.seq);
@@ -182,8 +197,7 @@ impl Server {
                     state.events.push(event);
                 }
             }
-            if state.refused_events > 0 {
-                state.refused_events -= 1;
+            if refused > 0 {
                 return (500, "{}".to_owned());
             }
             let receipt = EventReceipt { seq: state.events.len() as u64 };
@@ -192,6 +206,7 @@ impl Server {
     }
 
     fn inbox(&self, after: u64) -> String {
+        self.with(|state| state.taken = state.taken.max(after));
         let guard = self.state.0.lock().unwrap();
         let wait = Duration::from_secs(2);
         let none = |state: &mut State| !state.messages.iter().any(|message| message.id > after);
@@ -249,17 +264,13 @@ impl Server {
                 std::fs::write(path, content).unwrap();
                 (stream(&text, "stop").into_bytes(), usize::MAX)
             }
+            Some(Reply::AfterMessage(number, text)) => {
+                let text = self.hold(text, |state| state.taken >= number);
+                (stream(&text, "stop").into_bytes(), usize::MAX)
+            }
             Some(Reply::Together(count, text)) => {
                 self.with(|state| state.gathered += 1);
-                let guard = self.state.0.lock().unwrap();
-                let wait = Duration::from_secs(5);
-                let (guard, waited) = self
-                    .state
-                    .1
-                    .wait_timeout_while(guard, wait, |state| state.gathered < count)
-                    .unwrap();
-                drop(guard);
-                let text = if waited.timed_out() { "came alone".to_owned() } else { text };
+                let text = self.hold(text, |state| state.gathered >= count);
                 (stream(&text, "stop").into_bytes(), usize::MAX)
             }
             Some(Reply::Length(text)) => (stream(&text, "length").into_bytes(), usize::MAX),
