@@ -8,8 +8,13 @@ use futures::future::BoxFuture;
 use std::path::Path;
 
 /// Every kind there is. A new kind is one file and one line here.
-static KINDS: &[&dyn Kind] =
-    &[&crate::edit::Edit, &crate::nav::Nav, &crate::qa::Qa, &crate::swe::kind::Swe];
+static KINDS: &[&dyn Kind] = &[
+    &crate::code::Code,
+    &crate::edit::Edit,
+    &crate::nav::Nav,
+    &crate::qa::Qa,
+    &crate::swe::kind::Swe,
+];
 
 /// Returns the kind with a name.
 pub fn find(name: &str) -> Option<&'static dyn Kind> {
@@ -20,6 +25,18 @@ pub fn find(name: &str) -> Option<&'static dyn Kind> {
 pub fn of(suite: &Suite) -> Result<&'static dyn Kind, SuiteError> {
     let name = &suite.manifest().kind;
     find(name).ok_or_else(|| SuiteError::Unknown { what: "the kind", name: name.clone() })
+}
+
+/// Checks every problem of a suite.
+pub fn check_all(suite: &Suite) -> Result<(), SuiteError> {
+    let kind = of(suite)?;
+    for problem in suite.problems() {
+        kind.check(suite, problem).map_err(|error| match error {
+            ProblemError::Suite(error) => error,
+            other => SuiteError::Problem { id: problem.id.clone(), what: other.to_string() },
+        })?;
+    }
+    Ok(())
 }
 
 /// Returns the names of all kinds.

@@ -22,6 +22,7 @@
 //! | [`submission`] | what the agent left, read safely; scores |
 //! | [`edit`], [`nav`] | the two synthetic kinds and their generators |
 //! | [`qa`] | questions with short answers, and the conventions of published sets |
+//! | [`code`] | programs against public and hidden tests |
 //! | [`room`] | what scoring needs of a fresh sandbox |
 //! | [`rows`] | rows of published datasets |
 //! | [`build`], [`origin`] | building a suite, and where generators get source code: git repositories, published wheels |
@@ -31,6 +32,7 @@
 mod block;
 pub mod build;
 pub mod builtin;
+pub mod code;
 pub mod digest;
 pub mod edit;
 pub mod files;

@@ -80,13 +80,7 @@ pub fn import(name: &str, preset: Preset, path: &Path, seed: u64) -> Result<Suit
         problems,
         files: Files::default(),
     })?;
-    let kind = super::Qa;
-    for problem in suite.problems() {
-        crate::kind::Kind::check(&kind, &suite, problem).map_err(|error| match error {
-            crate::kind::ProblemError::Suite(error) => error,
-            other => SuiteError::Problem { id: problem.id.clone(), what: other.to_string() },
-        })?;
-    }
+    crate::kind::check_all(&suite)?;
     Ok(suite)
 }
 

@@ -2,5 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
+mod bubblewrap;
 mod build;
+mod code;
 mod sica;
