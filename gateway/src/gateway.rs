@@ -177,6 +177,19 @@ impl Gateway {
         models.any(ModelName::is_rehearsal)
     }
 
+    /// Looks whether every model's provider answers and takes its key, without asking for a
+    /// completion.
+    pub async fn check(&self) -> Vec<(ModelName, Result<(), ProviderError>)> {
+        let routes = self.shared.aliases.values().flat_map(|alias| &alias.routes);
+        let routes: BTreeMap<&ModelName, &Arc<Route>> =
+            routes.map(|route| (&route.name, route)).collect();
+        let checks = routes.into_iter().map(|(name, route)| async move {
+            let checked = route.provider.check().await;
+            (name.clone(), checked.map_err(|problem| problem.at(&name.provider)))
+        });
+        futures::future::join_all(checks).await
+    }
+
     /// Opens the door of a trial: a socket for its agent, and a handle for the harness. The events
     /// that the agent reports arrive at the receiver; dropping it discards them.
     ///

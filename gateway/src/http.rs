@@ -64,6 +64,7 @@ pub enum HttpError {
 pub struct HttpProvider {
     client: reqwest::Client,
     url: String,
+    models_url: String,
     dialect: Dialect,
     quirks: Quirks,
     key: Option<SecretString>,
@@ -101,7 +102,17 @@ impl HttpProvider {
             value.set_sensitive(true);
             headers.insert(name, value);
         }
-        Ok(HttpProvider { client, url, dialect: profile.dialect, quirks, key, headers, patience })
+        let models_url = format!("{base}/models");
+        Ok(HttpProvider {
+            client,
+            url,
+            models_url,
+            dialect: profile.dialect,
+            quirks,
+            key,
+            headers,
+            patience,
+        })
     }
 
     /// Makes the client of a provider: no redirects (a key would go along), no proxy but the
@@ -127,7 +138,29 @@ impl HttpProvider {
     }
 }
 
+/// Seconds for a look whether a provider is there.
+const CHECK_PATIENCE: f64 = 15.0;
+
 impl Provider for HttpProvider {
+    fn check(&self) -> BoxFuture<'static, Result<(), Problem>> {
+        let request = self.client.get(&self.models_url).headers(self.headers.clone()).send();
+        let filter = KeyFilter::new(self.key.clone());
+        let patience = self.patience;
+        Box::pin(async move {
+            let response = tokio::time::timeout(seconds(CHECK_PATIENCE), request)
+                .await
+                .map_err(|_| Problem::Stalled { seconds: CHECK_PATIENCE })?
+                .map_err(|error| Problem::Unreachable { detail: filter.text(&causes(&error)) })?;
+            let status = response.status().as_u16();
+            // Not every server lists its models; one that says so is there.
+            if response.status().is_success() || matches!(status, 404 | 405 | 501) {
+                return Ok(());
+            }
+            let body = error_body(response, patience).await;
+            Err(refusal::of_status(status, &filter.text(&body), None))
+        })
+    }
+
     fn encode(&self, request: &ChatRequest) -> Result<Bytes, Problem> {
         let body = match self.dialect {
             Dialect::OpenAi => openai::encode(request, &self.quirks)?,

@@ -12,6 +12,7 @@
 //! | [`completion`] | requests and replies between the dialects |
 //! | `line`, `call` | the calls of one trial; one call from alias to settled reply |
 //! | [`purse`], [`meter`], [`money`], [`prices`] | caps, counts, nano-dollars, what tokens cost |
+//! | [`forecast`] | what a run may cost, before it starts |
 //! | [`provider`], [`error`] | what a provider is, and how it fails |
 //! | [`profile`], [`http`], [`openai`], [`anthropic`] | providers as data, and the two dialects |
 //! | `lane`, [`outage`] | how many calls a provider bears; waiting while it is down |
@@ -23,6 +24,7 @@ mod call;
 pub mod completion;
 pub mod door;
 pub mod error;
+pub mod forecast;
 mod gateway;
 pub mod http;
 mod json;

@@ -21,6 +21,9 @@ pub trait Provider: Send + Sync {
 
     /// Sends the bytes once, and returns when the head of the reply is there.
     fn send(&self, body: Bytes, errand: &Errand) -> BoxFuture<'static, Result<RawReply, Problem>>;
+
+    /// Looks whether the provider answers and takes the key, without asking for a completion.
+    fn check(&self) -> BoxFuture<'static, Result<(), Problem>>;
 }
 
 /// For whom a call is made.

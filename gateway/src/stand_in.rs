@@ -54,6 +54,10 @@ pub(crate) struct StandIn {
 }
 
 impl Provider for StandIn {
+    fn check(&self) -> BoxFuture<'static, Result<(), Problem>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     fn encode(&self, request: &ChatRequest) -> Result<Bytes, Problem> {
         let quirks = Quirks { stop: usize::MAX, ..Quirks::default() };
         Ok(Bytes::from(openai::encode(request, &quirks)?.to_string()))

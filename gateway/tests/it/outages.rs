@@ -193,3 +193,20 @@ async fn overload_narrows_the_lane_to_a_provider() {
     assert!(reading.waiting_time >= Duration::from_millis(50));
     assert_eq!(json!(reading.calls), json!(6));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_tells_a_bad_key_and_a_dead_provider_without_a_completion() {
+    for (script, kind) in [
+        (Script::json(&json!({"data": []})), None),
+        (Script::error(404), None),
+        (Script::error(401), Some("bad_key")),
+        (Script::error(503), Some("unavailable")),
+    ] {
+        let wired = Wired::new("openai", vec![script]).await;
+        let checked = wired.bench.gateway.check().await;
+        assert_eq!(checked.len(), 1, "five aliases lead to one model");
+        let problem = checked[0].1.as_ref().err().map(|error| error.problem.kind());
+        assert_eq!(problem, kind);
+        assert_eq!(wired.server.one_request().path, "/v1/models");
+    }
+}
