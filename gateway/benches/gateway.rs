@@ -144,7 +144,7 @@ fn open(gateway: &Gateway, dir: &Path, name: &str) -> (TrialDoor, reqwest::Clien
     };
     let line = LineSpec::new(name, SpendRole::Benchmark);
     let socket = dir.join(format!("{name}.sock"));
-    let spec = TrialSpec { line, job, socket, other_models: None };
+    let spec = TrialSpec { line, job, socket, other_models: None, pace: None };
     // Events are not wanted.
     let (door, _) = gateway.open_trial(spec).unwrap();
     let client = reqwest::Client::builder().unix_socket(door.socket()).no_proxy().build().unwrap();

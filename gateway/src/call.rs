@@ -168,7 +168,6 @@ impl<'a> Call<'a> {
         let provider = &route.name.provider;
         let body = match route.provider.encode(&request) {
             Ok(body) => body,
-            // A later model of the list may know the dialect.
             Err(problem) => return self.refused(route, alias, Bytes::new(), problem).await,
         };
         let mut tries = 0;

@@ -12,6 +12,7 @@ use crate::line::{CallError, Line, LineSpec, StopReason};
 use crate::meter::MeterReading;
 use crate::tape::TapeError;
 use events::EventLog;
+use futures::future::BoxFuture;
 use hone_protocol::{Answer, Event, Job};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,8 +20,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::DropGuard;
 
+/// Holds up a model call of an agent; given the number of events that were taken before it.
+///
+/// A rehearsal waits here for its overseer, so that an intervention comes at the same step each time.
+pub type Pace = Arc<dyn Fn(u64) -> BoxFuture<'static, ()> + Send + Sync>;
+
 /// What a trial's door is opened with.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct TrialSpec {
     /// Who calls, and what it may cost.
     pub line: LineSpec,
@@ -31,6 +37,8 @@ pub struct TrialSpec {
     /// The alias that answers for a model name which is none, for agents that are not ours and
     /// ask for a model by its real name. `None` refuses such names.
     pub other_models: Option<String>,
+    /// What each model call waits for before it is taken up.
+    pub pace: Option<Pace>,
 }
 
 /// A door could not be opened.
@@ -76,6 +84,7 @@ pub(crate) struct Door {
     line: Arc<Line>,
     job: Job,
     other_models: Option<String>,
+    pace: Option<Pace>,
     events: EventLog,
     inbox: Arc<inbox::Post>,
     answer: Mutex<Option<Answer>>,
@@ -110,6 +119,7 @@ impl TrialDoor {
             line,
             job: spec.job,
             other_models: spec.other_models,
+            pace: spec.pace,
             events: EventLog::new(sender),
             inbox: Arc::new(inbox::Post::default()),
             answer: Mutex::new(None),

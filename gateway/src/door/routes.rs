@@ -129,6 +129,9 @@ async fn complete(
         Ok(alias) => request.model = alias,
         Err(problem) => return call_error(dialect, &problem),
     }
+    if let Some(pace) = &door.pace {
+        pace(door.events.taken().await).await;
+    }
     let streamed = request.stream;
     let mut deliveries = door.line.start(request, body);
     if !streamed {

@@ -106,7 +106,7 @@ impl Bench {
 
     pub fn open_with(&self, line: LineSpec) -> (TrialDoor, mpsc::Receiver<Event>, Agent) {
         let socket = self.socket(&line.id);
-        let spec = TrialSpec { line, job: job(), socket, other_models: None };
+        let spec = TrialSpec { line, job: job(), socket, other_models: None, pace: None };
         let (door, events) = self.gateway.open_trial(spec).unwrap();
         let agent = Agent::new(door.socket());
         (door, events, agent)

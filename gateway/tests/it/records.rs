@@ -21,8 +21,13 @@ async fn trial(bench: &Bench) -> (Vec<(u16, String)>, TrialReport) {
         ..LineSpec::new("1/edit/p 1", SpendRole::Benchmark)
     };
     let socket = bench.socket("t");
-    let spec =
-        hone_gateway::TrialSpec { line, job: crate::agent::job(), socket, other_models: None };
+    let spec = hone_gateway::TrialSpec {
+        line,
+        job: crate::agent::job(),
+        socket,
+        other_models: None,
+        pace: None,
+    };
     let (door, _events) = bench.gateway.open_trial(spec).unwrap();
     let agent = crate::agent::Agent::new(door.socket());
     let mut heard = Vec::new();
