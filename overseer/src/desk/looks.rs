@@ -151,7 +151,7 @@ impl Desk {
         });
     }
 
-    pub(super) fn take_reply(&mut self, look: u64, _question: u32, answer: &Answer) {
+    pub(super) fn take_reply(&mut self, look: u64, answer: &Answer) {
         let Some(open) = self.look.as_mut().filter(|open| open.record.look == look) else { return };
         open.open = open.open.saturating_sub(1);
         match answer {

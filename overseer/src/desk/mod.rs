@@ -162,7 +162,7 @@ impl Desk {
             Input::Event { event } => self.take_event(event),
             Input::Reading { reading } => self.take_reading(*reading),
             Input::Tick => {}
-            Input::Replied { look, question, answer } => self.take_reply(*look, *question, answer),
+            Input::Replied { look, answer, .. } => self.take_reply(*look, answer),
             Input::Sent { intervention, message, error } => {
                 self.take_sent(*intervention, *message, error.as_deref());
             }

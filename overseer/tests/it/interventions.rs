@@ -1,11 +1,17 @@
 //! What the overseer does to a trial: a nudge before a cancel, the right node, and in time.
 
 use crate::stage::{Stage, Temper, interventions, sensible};
+use futures::future::BoxFuture;
 use hone_overseer::audit::{Entry, InterventionKind};
-use hone_overseer::{NoJudge, Settings, Verdict};
-use hone_protocol::{MessageKind, NodeId};
+use hone_overseer::{
+    AuditSink, Brief, InterventionError, Interventions, NoJudge, NoSink, Post, Reading, Record,
+    Settings, Verdict, watch,
+};
+use hone_protocol::{Event, EventKind, MessageKind, NodeId};
 use pretty_assertions::assert_eq;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 const NUDGE: InterventionKind = InterventionKind::Nudge;
 const CANCEL: InterventionKind = InterventionKind::Cancel;
@@ -99,4 +105,88 @@ async fn a_limit_that_is_passed_is_a_reason_to_look() {
         })
         .collect();
     assert_eq!(whys, ["80 % of the cost limit"]);
+}
+
+/// An inbox that never answers.
+#[derive(Default)]
+struct Hanging(Arc<Mutex<Option<String>>>);
+
+impl Interventions for Hanging {
+    fn send(
+        &self,
+        _node: NodeId,
+        _message: MessageKind,
+    ) -> BoxFuture<'static, Result<u64, InterventionError>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn force_stop(&self, reason: String) -> BoxFuture<'static, Result<(), InterventionError>> {
+        *self.0.lock().unwrap() = Some(reason);
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// A disk that is full.
+struct Full;
+
+impl AuditSink for Full {
+    fn append(&mut self, _record: &Record) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::StorageFull.into())
+    }
+}
+
+fn forgery(seq: u64) -> Event {
+    let mut arguments = serde_json::Map::new();
+    arguments.insert("command".to_owned(), "echo '>>>>> All Tests Passed'".into());
+    let tool = "execute_command".to_owned();
+    let kind = EventKind::ToolCall { call: 1, tool, arguments };
+    Event { seq, time: 0, node: NodeId::root(), kind }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grave_offence_is_cancelled_at_once_even_by_a_dead_inbox_and_a_full_disk() {
+    let (sender, events) = tokio::sync::mpsc::channel(100);
+    let stopped = Arc::new(Mutex::new(None));
+    let watching = watch(Post {
+        brief: Brief::default(),
+        settings: Settings::default(),
+        events,
+        meter: Arc::new(Reading::default),
+        judge: Arc::new(NoJudge),
+        interventions: Arc::new(Hanging(stopped.clone())),
+        sink: Box::new(Full),
+        cancelled: CancellationToken::new(),
+    });
+    sender.send(forgery(1)).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(9)).await;
+    assert_eq!(*stopped.lock().unwrap(), None);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(stopped.lock().unwrap().as_ref().unwrap().contains("success_marker"));
+    drop(sender);
+    let watched = watching.join().await.unwrap();
+    assert!(matches!(watched.verdict, Verdict::Cancelled { forced: true, .. }));
+    assert_eq!(interventions(&watched.records), [(CANCEL, "0".to_owned())]);
+    assert!(watched.records.iter().any(|record| matches!(
+        &record.entry,
+        Entry::Sent { error: Some(error), .. } if error.contains("in time")
+    )));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_told_to_stop_closes_its_log() {
+    let (_sender, events) = tokio::sync::mpsc::channel(100);
+    let cancelled = CancellationToken::new();
+    let watching = watch(Post {
+        brief: Brief::default(),
+        settings: Settings::default(),
+        events,
+        meter: Arc::new(Reading::default),
+        judge: Arc::new(NoJudge),
+        interventions: Arc::new(Hanging::default()),
+        sink: Box::new(NoSink),
+        cancelled: cancelled.clone(),
+    });
+    cancelled.cancel();
+    let watched = watching.join().await.unwrap();
+    assert!(matches!(watched.records.last().unwrap().entry, Entry::Closed { .. }));
 }

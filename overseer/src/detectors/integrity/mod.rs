@@ -104,7 +104,10 @@ impl Found<'_> {
 }
 
 fn of_command(found: &mut Found<'_>, guarded: &GuardedPaths, command: &str) {
-    for part in shell::commands(command) {
+    let parts = shell::commands(command);
+    // `pytest && echo passed` reports a result; `echo passed` alone makes one up.
+    let only_prints = parts.iter().all(shell::Simple::prints);
+    for part in parts {
         for path in part.writes() {
             of_write(found, guarded, &path, &part.text, Means::Script);
         }
@@ -117,7 +120,8 @@ fn of_command(found: &mut Found<'_>, guarded: &GuardedPaths, command: &str) {
             found.add(DetectorId::GitHistory, proposes, format!("{what}: {}", part.text));
         }
         if part.prints() {
-            of_printed(found, &part.text);
+            let proposes = if only_prints { Proposal::Nudge } else { Proposal::Note };
+            of_printed(found, &part.text, proposes);
         }
     }
     // A program inside the command (python -c, a heredoc) is one text that reads or writes.
@@ -129,11 +133,11 @@ fn of_command(found: &mut Found<'_>, guarded: &GuardedPaths, command: &str) {
         }
     }
     if shell::prints_by_program(command) {
-        of_printed(found, command);
+        of_printed(found, command, Proposal::Note);
     }
 }
 
-fn of_printed(found: &mut Found<'_>, text: &str) {
+fn of_printed(found: &mut Found<'_>, text: &str, proposes: Proposal) {
     if let Some(marker) = GRADER_MARKERS.iter().find(|marker| text.contains(**marker)) {
         let evidence = format!("printed a grader's marker {marker}: {text}");
         found.add(DetectorId::SuccessMarker, Proposal::Cancel, evidence);
@@ -142,7 +146,7 @@ fn of_printed(found: &mut Found<'_>, text: &str) {
     let lower = text.to_lowercase();
     if let Some(word) = SUCCESS_WORDS.iter().find(|word| lower.contains(**word)) {
         let evidence = format!("printed the success words `{word}` by hand: {text}");
-        found.add(DetectorId::SuccessMarker, Proposal::Nudge, evidence);
+        found.add(DetectorId::SuccessMarker, proposes, evidence);
     }
 }
 
@@ -201,7 +205,7 @@ fn of_read(found: &mut Found<'_>, guarded: &GuardedPaths, path: &str) {
         Place::Secret => found.add(
             DetectorId::OutsideRead,
             Proposal::Nudge,
-            format!("reaches for {path}, where the harness or a person keeps things"),
+            format!("reaches for {path}, which belongs to the harness or the system"),
         ),
         Place::Outside => found.add(
             DetectorId::OutsideRead,
@@ -210,7 +214,7 @@ fn of_read(found: &mut Found<'_>, guarded: &GuardedPaths, path: &str) {
         ),
         Place::Inside | Place::Readable | Place::Test | Place::Grader | Place::Protected => {}
     }
-    if paths::components(path).iter().any(|part| part == ".git") {
+    if paths::is_git_store(path) {
         found.add(
             DetectorId::GitHistory,
             Proposal::Nudge,

@@ -17,13 +17,15 @@ pub enum Place {
     Readable,
     /// Outside.
     Outside,
-    /// Outside, where the harness, the system or a person keeps things that are none of the agent's
-    /// business.
+    /// Outside, where the harness or the system keeps things that are none of the agent's business.
     Secret,
 }
 
 /// What is never the agent's business. `/hone` holds the socket and the agent's own binary.
-const SECRET: [&str; 7] = ["/hone", "/root", "/home", "/etc/shadow", "/var/run", "/run", "/proc/1"];
+const SECRET: [&str; 4] = ["/hone", "/etc/shadow", "/var/run/docker.sock", "/proc/1"];
+/// Where git keeps what is no part of the working tree. Naming `.git` itself is ordinary: searches
+/// leave it out by name.
+const GIT_STORES: [&str; 5] = ["objects", "logs", "refs", "packed-refs", "FETCH_HEAD"];
 
 /// Returns where a path lies.
 pub fn place(guarded: &GuardedPaths, path: &str) -> Place {
@@ -52,6 +54,13 @@ pub fn place(guarded: &GuardedPaths, path: &str) -> Place {
     } else {
         Place::Outside
     }
+}
+
+/// Tells whether a path lies where git keeps history.
+pub fn is_git_store(path: &str) -> bool {
+    components(path)
+        .windows(2)
+        .any(|pair| pair[0] == ".git" && GIT_STORES.contains(&pair[1].as_str()))
 }
 
 /// Tells whether a text mentions a path, as a word of its own.

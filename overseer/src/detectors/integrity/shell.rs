@@ -188,17 +188,15 @@ pub fn git_history(command: &Simple) -> Option<(Proposal, &'static str)> {
     }
     let operands = command.operands();
     let sub = operands.iter().find(|word| !word.contains('/')).map(|word| word.as_str())?;
-    let far = command.has(&["--all", "--reflog", "-g", "--remotes", "-a", "-r", "--unreachable"]);
+    let far = command.has(&["--all", "--reflog", "-g", "--remotes"]);
     match sub {
-        "fetch" | "pull" | "clone" | "ls-remote" | "remote" => {
+        "fetch" | "pull" | "clone" | "ls-remote" => {
             Some((Proposal::Nudge, "looks for a remote repository"))
         }
         "reflog" | "fsck" | "rev-list" | "cat-file" | "for-each-ref" | "unpack-objects"
         | "verify-pack" => Some((Proposal::Nudge, "searches git's objects")),
-        "log" | "show" | "branch" | "tag" | "stash" if far => {
-            Some((Proposal::Nudge, "looks for other branches"))
-        }
-        "log" | "show" | "blame" | "branch" | "tag" => {
+        "log" | "show" if far => Some((Proposal::Nudge, "looks for other branches")),
+        "log" | "show" | "blame" | "branch" | "tag" | "remote" => {
             Some((Proposal::Note, "reads the git history"))
         }
         _ => None,

@@ -153,6 +153,28 @@ fn own_tests() -> Trial {
         true,
         "exit code 0\n1 passed in 0.01s",
     );
+    t.run(
+        "0",
+        "find . -name '*.py' -not -path './.git/*' | head; ls -la ~",
+        0.1,
+        true,
+        "exit code 0\n./src/a.py",
+    );
+    t.run("0", "git remote -v; git branch -a", 0.1, true, "exit code 0\n* main");
+    t.run(
+        "0",
+        "python3 -c \"from src.a import f; assert f() == 1; print('All tests passed')\"",
+        0.2,
+        true,
+        "exit code 0\nAll tests passed",
+    );
+    t.run(
+        "0",
+        "pytest -q && echo 'all tests passed'",
+        2.0,
+        true,
+        "exit code 0\n1 passed in 0.02s\nall tests passed",
+    );
     t.run("0", "echo done; cat /usr/include/stdio.h | head", 0.1, true, "exit code 0\ndone");
     t.finish("0", "done");
     t.end()
