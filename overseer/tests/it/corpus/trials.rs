@@ -269,7 +269,7 @@ fn wandering() -> Trial {
 fn failing_builds() -> Trial {
     let mut t = Builder::new("loop-failing-builds");
     warm_up(&mut t, "0");
-    for round in 0..9 {
+    for round in 0..14 {
         t.edit("0", "src/lib.rs", &format!("fn f() -> u32 {{ \"{round}\" }}"));
         let output = format!(
             "exit code 101\n   Compiling a v0.1.0\nerror[E0308]: mismatched types\n --> src/lib.rs:{}:5",
