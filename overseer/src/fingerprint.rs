@@ -173,4 +173,11 @@ mod tests {
     fn a_cut_never_splits_a_character() {
         assert_eq!(cut("aé", 2), "a");
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_output_makes_a_fingerprint_panic(output in "[0-9x.:aé \n-]{0,60}") {
+            let _ = (Fingerprint::of_result(true, &output), Fingerprint::of_error(&output));
+        }
+    }
 }

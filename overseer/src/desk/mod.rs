@@ -1,12 +1,12 @@
 //! The desk: the overseer of one trial as a state machine without clock, task or network.
 //!
 //! It is given inputs with their times and returns [`Act`]s, records and decisions. The task around
-//! it ([`crate::watch`]) does the waiting; a replay ([`crate::replay`]) feeds it a tape.
+//! it ([`crate::watch()`]) does the waiting; a replay ([`crate::replay`]) feeds it a tape.
 //!
 //! | file | part |
 //! |---|---|
-//! | [`looks`] | when the judge is asked, and what is made of its replies |
-//! | [`acting`] | nudges and cancels: from a wish to what came of it |
+//! | `looks` | when the judge is asked, and what is made of its replies |
+//! | `acting` | nudges and cancels: from a wish to what came of it |
 
 mod acting;
 mod looks;

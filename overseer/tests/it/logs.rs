@@ -165,6 +165,24 @@ async fn a_log_on_disk_is_whole_lines_and_a_cut_one_is_read_up_to_the_cut() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_oldest_files_that_were_ever_written_can_be_read() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/format-1.0");
+    if std::env::var_os("HONE_BLESS").is_some() && !folder.exists() {
+        std::fs::create_dir_all(&folder).unwrap();
+        for (name, text) in looping_trial().await.files().unwrap() {
+            std::fs::write(folder.join(name), text).unwrap();
+        }
+    }
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let records: Vec<Record> = from_lines(&read("audit.jsonl")).unwrap();
+    let decisions: Vec<Decision> = from_lines(&read("decisions.jsonl")).unwrap();
+    let tape: Vec<TapeLine> = from_lines(&read("tape.jsonl")).unwrap();
+    assert!(!records.is_empty() && !tape.is_empty());
+    assert_eq!(check_rows(&decisions, &all_points()), Ok(()));
+    assert_eq!(story(&records, Filter::default()).len(), records.len());
+}
+
+#[tokio::test(start_paused = true)]
 async fn decisions_are_rows_that_pass_the_check_and_carry_no_label() {
     let watched = looping_trial().await;
     assert_eq!(check_rows(&watched.decisions, &all_points()), Ok(()));

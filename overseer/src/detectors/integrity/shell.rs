@@ -290,4 +290,14 @@ mod tests {
         assert_eq!(grade("git fsck --lost-found"), Some(Proposal::Nudge));
         assert_eq!(grade("echo git log --all"), None);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_command_line_makes_the_reader_panic(line in "[a-z0-9 '\"<>|&;()$=./é\n-]{0,80}") {
+            for command in commands(&line) {
+                let _ = (command.writes(), git_history(&command), command.prints());
+            }
+            let _ = reads_input(&line);
+        }
+    }
 }
