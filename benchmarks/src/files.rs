@@ -196,6 +196,11 @@ impl Files {
         self.tree(tree)?.values().try_for_each(|entry| self.read(&entry.content).map(|_| ()))
     }
 
+    /// Reads every content of all trees.
+    pub fn verify_all(&self) -> Result<(), FilesError> {
+        self.trees.keys().try_for_each(|tree| self.verify(tree))
+    }
+
     /// Writes a tree into a folder that exists.
     pub fn write_tree(&self, tree: &Digest, dir: &Path) -> Result<(), FilesError> {
         for (path, entry) in self.tree(tree)? {

@@ -14,6 +14,7 @@ static KINDS: &[&dyn Kind] = &[
     &crate::nav::Nav,
     &crate::qa::Qa,
     &crate::swe::kind::Swe,
+    &crate::tasks::Tasks,
 ];
 
 /// Returns the kind with a name.

@@ -23,6 +23,7 @@
 //! | [`edit`], [`nav`] | the two synthetic kinds and their generators |
 //! | [`qa`] | questions with short answers, and the conventions of published sets |
 //! | [`code`] | programs against public and hidden tests |
+//! | [`tasks`] | folders with a verifier of their own, Harbor's included |
 //! | [`room`] | what scoring needs of a fresh sandbox |
 //! | [`rows`] | rows of published datasets |
 //! | [`build`], [`origin`] | building a suite, and where generators get source code: git repositories, published wheels |
@@ -48,6 +49,7 @@ pub mod split;
 pub mod submission;
 pub mod suite;
 pub mod swe;
+pub mod tasks;
 
 pub use digest::Digest;
 pub use kind::{Collect, Environment, GradingRoom, Kind, ProblemError, Root};

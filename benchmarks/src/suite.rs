@@ -321,10 +321,10 @@ impl Suite {
         std::fs::rename(&partial, &path).map_err(io(&path))
     }
 
-    /// Reads every file of every problem and compares it with its digest.
+    /// Reads every file and compares it with its digest, and checks every problem.
     pub fn verify(&self) -> Result<(), SuiteError> {
-        let trees: HashSet<Digest> = self.problems().iter().filter_map(|p| p.tree).collect();
-        trees.into_iter().try_for_each(|tree| self.files.verify(&tree)).map_err(SuiteError::from)
+        self.files.verify_all()?;
+        crate::kind::check_all(self)
     }
 
     fn check_ids(&self) -> Result<(), SuiteError> {

@@ -6,3 +6,4 @@ mod bubblewrap;
 mod build;
 mod code;
 mod sica;
+mod tasks;
