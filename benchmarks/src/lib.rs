@@ -25,7 +25,7 @@
 //! | [`code`] | programs against public and hidden tests |
 //! | [`tasks`] | folders with a verifier of their own, Harbor's included |
 //! | [`room`] | what scoring needs of a fresh sandbox |
-//! | [`rows`] | rows of published datasets |
+//! | [`import`], [`rows`] | importing published sets and task folders; rows of datasets |
 //! | [`build`], [`origin`] | building a suite, and where generators get source code: git repositories, published wheels |
 //! | [`swe`] | SWE-bench: rows, grading as the official harness grades, trials |
 //! | [`builtin`], [`library`] | the small suites that are part of the program; where suites are found by name |
@@ -37,6 +37,7 @@ pub mod code;
 pub mod digest;
 pub mod edit;
 pub mod files;
+pub mod import;
 pub mod kind;
 pub mod library;
 pub mod nav;
@@ -58,3 +59,8 @@ pub use selection::Selection;
 pub use split::Split;
 pub use submission::{Score, ScoreError, Scored, Submission};
 pub use suite::{Manifest, Problem, ProblemId, Source, Suite, SuiteError};
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

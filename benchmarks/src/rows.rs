@@ -25,14 +25,6 @@ pub enum RowsError {
     /// The suite cannot be made.
     #[error(transparent)]
     Suite(#[from] crate::suite::SuiteError),
-    /// No preset has this name.
-    #[error("find the preset {name:?}: there are {known}")]
-    Preset {
-        /// The name.
-        name: String,
-        /// The names of all presets.
-        known: String,
-    },
 }
 
 /// One row, with its place for messages.

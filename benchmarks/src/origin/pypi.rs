@@ -139,8 +139,17 @@ pub fn fetch(package: &str, versions: &[String], into: &Path) -> Result<Vec<Path
         }
         let wanted = format!("{package}=={version}");
         let into = into.to_string_lossy();
-        let arguments =
-            ["download", "--no-deps", "--only-binary", ":all:", "--dest", &into, "--", &wanted];
+        let arguments = [
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--only-binary",
+            ":all:",
+            "--dest",
+            &into,
+            "--",
+            &wanted,
+        ];
         match pip(package, &arguments) {
             Ok(_) => paths.extend(wheel_of(package, version, Path::new(into.as_ref()))),
             // A release without a wheel for this Python is passed over, unless it was asked for by name.
@@ -171,7 +180,7 @@ fn newest(package: &str, count: usize) -> Result<Vec<String>, OriginError> {
 fn pip(package: &str, arguments: &[&str]) -> Result<String, OriginError> {
     let failed = |what: String| OriginError::Pip { package: package.to_owned(), what };
     let output = Command::new("python3")
-        .args(["-m", "pip", "--no-input", "--disable-pip-version-check", "--quiet"])
+        .args(["-m", "pip", "--no-input", "--disable-pip-version-check"])
         .args(arguments)
         .stdin(Stdio::null())
         .output()

@@ -98,7 +98,7 @@ for folder in glob.glob("/proc/[0-9]*"):
             pass
     if found:
         os.kill(int(folder.split("/")[2]), 9)
-for path in glob.glob("/tmp/grader/*"):
+for path in glob.glob("/grader/*"):
     try:
         open(path, "a").write("\nimport os\nos._exit(0)\n")
     except OSError:
@@ -157,7 +157,7 @@ fn no_trick_gains_a_point() {
         ),
         (
             "leaves modules in the way",
-            "for name in ('json', 'sitecustomize', 'usercustomize', 'conftest', 'ast'):\n    for folder in ('.', '/tmp', '/tmp/grader'):\n        \
+            "for name in ('json', 'sitecustomize', 'usercustomize', 'conftest', 'ast'):\n    for folder in ('.', '/tmp', '/grader'):\n        \
              try:\n            open(folder + '/' + name + '.py', 'w').write('import os; print(4); os._exit(0)')\n        \
              except OSError:\n            pass\n\ndef double(x):\n    return 4\n",
         ),

@@ -5,5 +5,6 @@
 mod bubblewrap;
 mod build;
 mod code;
+mod published;
 mod sica;
 mod tasks;
