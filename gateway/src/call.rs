@@ -608,8 +608,12 @@ impl Reader {
                     ReplyPart::Text(text)
                 }
                 // The end is told once, when it is certain.
-                ReplyPart::Finish(_) | ReplyPart::Usage(_) => {
+                ReplyPart::Finish(_) => {
                     self.completion.take(&part);
+                    continue;
+                }
+                ReplyPart::Usage(usage) => {
+                    self.completion.usage = Some(usage.plausible());
                     continue;
                 }
                 other => other,

@@ -42,7 +42,12 @@ impl ChatRequest {
     pub fn prompt_bytes(&self) -> u64 {
         let messages: usize = self.messages.iter().map(ChatMessage::bytes).sum();
         let tools: usize = self.tools.iter().map(ToolDefinition::bytes).sum();
-        (messages + tools) as u64
+        let extra = if self.extra.is_empty() {
+            0
+        } else {
+            serde_json::to_string(&self.extra).map_or(0, |text| text.len())
+        };
+        (messages + tools + extra) as u64
     }
 }
 
@@ -246,7 +251,19 @@ pub struct Usage {
 impl Usage {
     /// Returns all prompt tokens.
     pub fn prompt(&self) -> u64 {
-        self.input + self.cache_read + self.cache_write
+        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
+    }
+
+    /// Returns the counts without absurd ones, which would overflow sums: no call has a trillion
+    /// tokens.
+    pub(crate) fn plausible(self) -> Self {
+        let most = 1 << 40;
+        Usage {
+            input: self.input.min(most),
+            cache_read: self.cache_read.min(most),
+            cache_write: self.cache_write.min(most),
+            output: self.output.min(most),
+        }
     }
 }
 

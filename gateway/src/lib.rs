@@ -52,7 +52,9 @@ pub mod tape;
 pub mod tokens;
 
 pub use completion::{ChatMessage, ChatRequest, ChatRole, Completion, FinishReason, Usage};
-pub use door::{Delivered, DoorError, InboxSender, Pace, TrialDoor, TrialMeter, TrialReport, TrialSpec};
+pub use door::{
+    Delivered, DoorError, InboxSender, Pace, TrialDoor, TrialMeter, TrialReport, TrialSpec,
+};
 pub use error::{Problem, ProviderError, Severity};
 pub use gateway::{Desk, Gateway, GatewayError};
 pub use keys::Keys;

@@ -103,7 +103,7 @@ pub enum StopReason {
     Provider(ProviderError),
 }
 
-/// A piece of a reply on its way to the caller; the channel closes after a whole reply.
+/// A piece of a reply on its way to the caller; a whole reply ends with its usage.
 pub(crate) type Delivery = Result<ReplyPart, CallError>;
 
 /// Pieces under way to a caller that is slow to read.
@@ -309,6 +309,10 @@ pub(crate) async fn collect(
     let mut completion = Completion::default();
     while let Some(delivery) = deliveries.recv().await {
         completion.take(&delivery?);
+    }
+    // Usage is the last that is told; without it, the call's task did not come to its end.
+    if completion.usage.is_none() {
+        return Err(CallError::Closed);
     }
     Ok(completion)
 }

@@ -26,7 +26,7 @@ pub struct MeterReading {
     /// Time on the wall between sending a request and the end of its reply.
     pub wall_time: Duration,
     /// Time in which a call waited for its turn, for money in flight or for a provider that was
-    /// down. It does not count as time of the trial.
+    /// down, and time lost on tries that came to nothing. It does not count as time of the trial.
     pub waiting_time: Duration,
 }
 
@@ -92,14 +92,13 @@ impl Meter {
     }
 
     /// Adds a try that came to nothing after so long on the wire, though the provider may have
-    /// counted tokens.
+    /// counted tokens. The agent is not to blame for the time.
     pub fn add_failed(&self, usage: Usage, cost: NanoUsd, wall_time: Duration) {
         let reading = &mut self.state().reading;
         reading.failed += 1;
         reading.usage += usage;
         reading.cost = reading.cost.plus(cost);
-        reading.model_time += wall_time;
-        reading.wall_time += wall_time;
+        reading.waiting_time += wall_time;
     }
 
     /// Counts a call as under way until the guard is dropped.

@@ -17,7 +17,7 @@ use hone_protocol::{Answer, Event, Job};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::DropGuard;
 
 /// Holds up a model call of an agent; given the number of events that were taken before it.
@@ -89,6 +89,8 @@ pub(crate) struct Door {
     inbox: Arc<inbox::Post>,
     answer: Mutex<Option<Answer>>,
     connected: watch::Sender<bool>,
+    /// Turns to take in a body.
+    bodies: Semaphore,
 }
 
 /// The harness's handle on a trial's door. Dropping it closes the door at once.
@@ -101,6 +103,9 @@ pub struct TrialDoor {
 
 /// Events that may wait for the harness; an agent that reports more has to wait too.
 const EVENTS: usize = 1024;
+
+/// Bodies that are taken in at one time.
+const BODIES: usize = 2;
 
 impl TrialDoor {
     pub(crate) fn open(
@@ -124,6 +129,7 @@ impl TrialDoor {
             inbox: Arc::new(inbox::Post::default()),
             answer: Mutex::new(None),
             connected: watch::Sender::new(false),
+            bodies: Semaphore::new(BODIES),
         });
         let server = tokio::spawn(server::serve(
             listener,

@@ -7,8 +7,8 @@ use crate::error::Problem;
 use crate::line::{CallError, Delivery, collect};
 use crate::provider::ReplyPart;
 use crate::{anthropic, json, openai};
-use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, Query, State};
+use axum::body::{Body, to_bytes};
+use axum::extract::{Query, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -22,29 +22,52 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// The largest body of a completion: some four million tokens.
-const MOST_PROMPT: usize = 16 * 1024 * 1024;
+/// The largest body of a completion: some two million tokens.
+const MOST_PROMPT: usize = 8 * 1024 * 1024;
 
 /// The largest batch of events.
-const MOST_EVENTS: usize = 16 * 1024 * 1024;
+const MOST_EVENTS: usize = 4 * 1024 * 1024;
 
 /// The largest answer.
-const MOST_ANSWER: usize = 16 * 1024 * 1024;
+const MOST_ANSWER: usize = 8 * 1024 * 1024;
+
+/// How long a body may take to arrive.
+const BODY_PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long an inbox request is held open.
 const POLL: Duration = Duration::from_secs(20);
 
 pub(super) fn router(door: Arc<Door>) -> Router {
-    let limit = DefaultBodyLimit::max;
     Router::new()
         .route("/v1/job", get(job))
         .route("/v1/models", get(models))
-        .route("/v1/chat/completions", post(chat).layer(limit(MOST_PROMPT)))
-        .route("/v1/messages", post(messages).layer(limit(MOST_PROMPT)))
-        .route("/v1/events", post(events).layer(limit(MOST_EVENTS)))
+        .route("/v1/chat/completions", post(chat))
+        .route("/v1/messages", post(messages))
+        .route("/v1/events", post(events))
         .route("/v1/inbox", get(inbox))
-        .route("/v1/answer", post(answer).layer(limit(MOST_ANSWER)))
+        .route("/v1/answer", post(answer))
         .with_state(door)
+}
+
+/// Reads a body and makes sense of it. Only a few are taken in at one time: JSON grows when it is
+/// read, and an agent that sends many large bodies at once must not eat the harness's memory.
+async fn take_in<T>(
+    door: &Door,
+    body: Body,
+    most: usize,
+    read: impl FnOnce(&Bytes) -> T,
+) -> Result<(T, Bytes), Response> {
+    let Ok(_turn) = door.bodies.acquire().await else {
+        return Err(refuse(StatusCode::GONE, "the trial is over"));
+    };
+    match tokio::time::timeout(BODY_PATIENCE, to_bytes(body, most)).await {
+        Ok(Ok(bytes)) => Ok((read(&bytes), bytes)),
+        Ok(Err(_)) => Err(refuse(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            &format!("the body broke off, or has more than {most} bytes"),
+        )),
+        Err(_) => Err(refuse(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time")),
+    }
 }
 
 async fn job(State(door): State<Arc<Door>>) -> Json<Job> {
@@ -60,12 +83,9 @@ async fn models(State(door): State<Arc<Door>>) -> Json<Value> {
     Json(value!({"object": "list", "data": models.collect::<Vec<_>>()}))
 }
 
-async fn events(
-    State(door): State<Arc<Door>>,
-    body: Bytes,
-) -> Result<Json<EventReceipt>, Response> {
-    let batch = read_json(&body).and_then(|body| read_batch(&body));
-    match batch {
+async fn events(State(door): State<Arc<Door>>, body: Body) -> Result<Json<EventReceipt>, Response> {
+    let read = |body: &Bytes| read_json(body).and_then(|body| read_batch(&body));
+    match take_in(&door, body, MOST_EVENTS, read).await?.0 {
         Ok(batch) => Ok(Json(door.events.take(batch).await)),
         Err(detail) => Err(refuse(StatusCode::BAD_REQUEST, &detail)),
     }
@@ -85,9 +105,9 @@ async fn inbox(State(door): State<Arc<Door>>, Query(query): Query<After>) -> Jso
     Json(fetched.unwrap_or_default())
 }
 
-async fn answer(State(door): State<Arc<Door>>, body: Bytes) -> Result<Json<Value>, Response> {
-    let text = String::from_utf8_lossy(&body);
-    match json::read::<Answer>(&text) {
+async fn answer(State(door): State<Arc<Door>>, body: Body) -> Result<Json<Value>, Response> {
+    let read = |body: &Bytes| json::read::<Answer>(&String::from_utf8_lossy(body));
+    match take_in(&door, body, MOST_ANSWER, read).await?.0 {
         Ok(answer) => {
             *door.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
             Ok(Json(value!({})))
@@ -106,12 +126,18 @@ fn refuse(status: StatusCode, detail: &str) -> Response {
         .into_response()
 }
 
-async fn chat(State(door): State<Arc<Door>>, body: Bytes) -> Response {
-    complete(&door, Dialect::OpenAi, openai::parse(&body), body).await
+async fn chat(State(door): State<Arc<Door>>, body: Body) -> Response {
+    match take_in(&door, body, MOST_PROMPT, |body| openai::parse(body)).await {
+        Ok((request, body)) => complete(&door, Dialect::OpenAi, request, body).await,
+        Err(refusal) => refusal,
+    }
 }
 
-async fn messages(State(door): State<Arc<Door>>, body: Bytes) -> Response {
-    complete(&door, Dialect::Anthropic, anthropic::parse(&body), body).await
+async fn messages(State(door): State<Arc<Door>>, body: Body) -> Response {
+    match take_in(&door, body, MOST_PROMPT, |body| anthropic::parse(body)).await {
+        Ok((request, body)) => complete(&door, Dialect::Anthropic, request, body).await,
+        Err(refusal) => refusal,
+    }
 }
 
 async fn complete(
@@ -148,6 +174,7 @@ async fn complete(
     // Until the first piece, a failure can still be told by the status.
     match deliveries.recv().await {
         Some(Err(problem)) => call_error(dialect, &problem),
+        None => call_error(dialect, &CallError::Closed),
         first => stream_reply(dialect, &asked, first, deliveries),
     }
 }
@@ -203,17 +230,21 @@ fn stream_reply(
         Dialect::OpenAi => Writer::OpenAi(openai::StreamWriter::new(REPLY_ID, model)),
         Dialect::Anthropic => Writer::Anthropic(anthropic::StreamWriter::new(REPLY_ID, model)),
     };
-    let state = Some((writer, first, deliveries));
+    let state = Some((writer, first, deliveries, false));
     let body = stream::unfold(state, |state| async move {
-        let (mut writer, first, mut deliveries) = state?;
+        let (mut writer, first, mut deliveries, whole) = state?;
         let delivery = match first {
             Some(delivery) => Some(delivery),
             None => deliveries.recv().await,
         };
         let (text, state) = match delivery {
-            Some(Ok(part)) => (writer.write(&part), Some((writer, None, deliveries))),
+            Some(Ok(part)) => {
+                let whole = whole || matches!(part, ReplyPart::Usage(_));
+                (writer.write(&part), Some((writer, None, deliveries, whole)))
+            }
             Some(Err(problem)) => (writer.failed(&problem), None),
-            None => (writer.done(), None),
+            None if whole => (writer.done(), None),
+            None => (writer.failed(&CallError::Closed), None),
         };
         Some((Ok::<_, std::convert::Infallible>(Bytes::from(text)), state))
     });

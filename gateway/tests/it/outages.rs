@@ -169,9 +169,7 @@ async fn caps_of_role_and_run_hold_over_all_trials_and_desks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn overload_narrows_the_lane_to_a_provider() {
-    // Every call is answered only when all that are let in have arrived: the number of calls on
-    // the wire at one time is what the lane allows.
+async fn no_more_calls_are_on_the_wire_at_one_time_than_the_profile_allows() {
     let scripts = vec![good().after(Duration::from_millis(30))];
     let wired = Wired::with("openai", scripts, |settings| {
         settings.profiles.get_mut("openai").unwrap().connections = 2;
@@ -209,4 +207,38 @@ async fn a_check_tells_a_bad_key_and_a_dead_provider_without_a_completion() {
         assert_eq!(problem, kind);
         assert_eq!(wired.server.one_request().path, "/v1/models");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rate_limit_that_many_calls_meet_is_waited_for_together() {
+    let mut scripts = vec![Script::error(429).header("retry-after", "0.3"); 8];
+    scripts.push(good());
+    let wired = Wired::with("openai", scripts, |settings| settings.retry.tries = 5).await;
+    let agent = std::sync::Arc::new(wired.agent);
+    let started = std::time::Instant::now();
+    let calls: Vec<_> = (0..8)
+        .map(|_| {
+            let agent = std::sync::Arc::clone(&agent);
+            tokio::spawn(async move { agent.chat("x").await.0 })
+        })
+        .collect();
+    for call in calls {
+        assert_eq!(call.await.unwrap(), 200);
+    }
+    assert!(started.elapsed() >= Duration::from_millis(300));
+    assert_eq!(wired.server.seen().len(), 16, "nobody knocked while the provider wanted peace");
+    let reading = wired.door.close().await.reading;
+    assert_eq!((reading.calls, reading.failed), (8, 8));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn absurd_counts_of_a_provider_overflow_nothing() {
+    let most = u64::MAX;
+    let usage = json!({"prompt_tokens": most, "completion_tokens": most, "total_tokens": most,
+        "prompt_tokens_details": {"cached_tokens": most}});
+    let body = crate::model_server::openai_events(&[json!({"content": "x"})], "stop", Some(usage));
+    let wired = Wired::new("openai", vec![Script::events(&body)]).await;
+    assert_eq!(wired.agent.chat("x").await.0, 200);
+    assert_eq!(wired.agent.stream("/v1/messages", crate::agent::ask("x")).await.0, 200);
+    assert_eq!(wired.door.close().await.reading.calls, 2);
 }
