@@ -49,7 +49,7 @@ pub const MODEL_NAME: &str = "rehearsal-stand-in";
 
 /// How long a worker that is stuck is held back at each repeat: longer than an overseer takes to
 /// notice, so that the number of repeats until it is cancelled does not depend on the machine.
-const STUCK_PAUSE: Duration = Duration::from_millis(500);
+const STUCK_PAUSE: Duration = Duration::from_millis(250);
 
 /// What it says where it has no part to play.
 const SMALL_TALK: &str = "This is a rehearsal stand-in, not a language model. From what it was \

@@ -132,7 +132,9 @@ impl Definition {
         let number = parts.next()?.parse().ok()?;
         let path = parts.next()?.to_owned();
         let mut words = words.split_whitespace();
-        let (kind, qualified) = (words.next()?.to_owned(), words.next()?.to_owned());
+        // A line that was cut still tells the place.
+        let (kind, qualified) = (words.next()?, words.next().unwrap_or_default());
+        let (kind, qualified) = (kind.to_owned(), qualified.to_owned());
         Some(Definition { place: Place { path, line: number, column }, kind, qualified })
     }
 

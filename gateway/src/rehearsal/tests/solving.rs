@@ -195,6 +195,20 @@ fn a_name_behind_self_means_the_class_around_it_and_a_bare_name_the_file() {
 }
 
 #[test]
+fn a_definition_that_is_cut_is_understood_as_long_as_its_place_is_whole() {
+    let text = "from bell import ring_the_bell\n\nring_the_bell()\n";
+    let cut =
+        [("bell.py:1:4 function rin", "bell.py:1:4"), ("tower/bell.py:1:4", "pkg/use.py:3:0")];
+    for (line, answer) in cut {
+        let question = question("ring_the_bell", 3);
+        let mut stage = Stage::coder("solve", &question, &[("pkg/use.py", text)])
+            .with_tool("find_definition", &["name", "path"]);
+        stage.definitions.insert("ring_the_bell".to_owned(), line.to_owned());
+        assert_eq!(stage.play(6).1["result"], answer);
+    }
+}
+
+#[test]
 fn a_name_behind_a_module_means_that_module() {
     let text = "from . import tools as t\nimport pkg.deep\nt.go()\npkg.deep.go()\n";
     let found =
