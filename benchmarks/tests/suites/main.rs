@@ -5,6 +5,7 @@
 mod bubblewrap;
 mod build;
 mod code;
+mod edit;
 mod published;
 mod sica;
 mod tasks;
