@@ -8,6 +8,7 @@
 
 use axum::body::{Body, Bytes};
 use axum::routing::post;
+use axum::serve::ListenerExt;
 use hone_gateway::prices::PriceEntry;
 use hone_gateway::{Gateway, GatewaySettings, Keys, LineSpec, SpendRole, TrialDoor, TrialSpec};
 use hone_protocol::{Job, Limits, PROTOCOL_VERSION, Role};
@@ -49,13 +50,18 @@ async fn run() {
     let added = through.saturating_sub(plain);
     println!("added by the gateway             {:>8.3} ms (target: at most 2)", ms(added));
 
-    let mut late = chunks(&client, epoch).await;
-    let worst = late[late.len() - 1];
-    println!(
-        "chunk passed on                  {:>8.3} ms median of {CHUNKS}",
-        ms(median(&mut late))
-    );
-    println!("chunk passed on, worst           {:>8.3} ms (target: at most 5)", ms(worst));
+    for (name, client, url) in
+        [("direct", &direct, url.as_str()), ("through the gateway", &client, inward)]
+    {
+        let late = chunks(client, url, epoch).await;
+        let at = |percent: usize| ms(late[(late.len() - 1) * percent / 100]);
+        println!(
+            "chunk, {name:<20}      {:>8.3} ms median, {:.3} at 99 %, {:.3} worst of {CHUNKS} (target: at most 5 more)",
+            at(50),
+            at(99),
+            at(100)
+        );
+    }
     drop(door);
 
     let started = Instant::now();
@@ -119,6 +125,8 @@ async fn serve(epoch: Instant) -> String {
     let router = axum::Router::new().route("/v1/chat/completions", post(answer));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
+    // Without this the kernel may hold a chunk back for 40 ms, which is not the gateway's doing.
+    let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap());
     tokio::spawn(async move { axum::serve(listener, router).await });
     format!("http://{address}/v1")
 }
@@ -162,11 +170,10 @@ async fn call(client: &reqwest::Client, url: &str) -> Duration {
     started.elapsed()
 }
 
-/// Measures how long each chunk takes from the server to the agent, both hops included; sorted.
-async fn chunks(client: &reqwest::Client, epoch: Instant) -> Vec<Duration> {
+/// Measures how long each chunk takes from the server to its reader, all hops included; sorted.
+async fn chunks(client: &reqwest::Client, url: &str, epoch: Instant) -> Vec<Duration> {
     let body = json!({"model": "main", "stream": true,
         "messages": [{"role": "user", "content": "CHUNKS-PLEASE"}]});
-    let url = "http://door/v1/chat/completions";
     let mut reply = client.post(url).body(body.to_string()).send().await.unwrap();
     let mut late = Vec::new();
     while let Some(bytes) = reply.chunk().await.unwrap() {

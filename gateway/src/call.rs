@@ -1,20 +1,22 @@
 //! One call: from the alias to a settled, recorded reply.
 
+mod play;
+mod read;
+
 use crate::anthropic;
 use crate::completion::{ChatRequest, Completion, FinishReason, Usage};
 use crate::error::{Problem, ProviderError, Severity};
 use crate::gateway::Route;
 use crate::line::{CallError, Delivery, Line};
 use crate::meter::Metered;
-use crate::model::{Alias, REPLAY};
+use crate::model::Alias;
 use crate::money::NanoUsd;
-use crate::provider::{Errand, RawReply, ReplyForm, ReplyPart, decoder};
+use crate::provider::{Errand, ReplyForm, ReplyPart};
 use crate::purse::{Reservation, Wanted};
-use crate::stop::StopScanner;
 use crate::tape::{Exchange, ExchangeHead, Outcome, Try};
 use crate::tokens;
-use bytes::{Bytes, BytesMut};
-use futures::StreamExt;
+use bytes::Bytes;
+use read::{Ended, Reply, Unbegun};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,10 +24,6 @@ use tokio::sync::mpsc;
 
 /// A reply with fewer tokens than this is not worth a prompt.
 const LEAST_REPLY: u64 = 256;
-
-/// Bytes after a stop text for which the provider's count of tokens is waited for. A provider that
-/// knows the stop text sends none.
-const MOST_AFTER_STOP: usize = 4096;
 
 pub(crate) struct Call<'a> {
     line: &'a Arc<Line>,
@@ -44,36 +42,6 @@ enum TryError {
     Elsewhere(ProviderError),
     /// It is over.
     Over(CallError),
-}
-
-/// What a reply came to.
-struct Reply {
-    completion: Completion,
-    bytes: Bytes,
-    ended: Ended,
-    first_content: Option<Duration>,
-}
-
-/// A reply that ended before its content began.
-struct Unbegun {
-    problem: Problem,
-    /// What the provider had counted all the same.
-    usage: Option<Usage>,
-}
-
-impl From<Problem> for Unbegun {
-    fn from(problem: Problem) -> Self {
-        Unbegun { problem, usage: None }
-    }
-}
-
-/// How the bytes of a reply ended.
-enum Ended {
-    Whole,
-    /// Broken off after content, or made no sense.
-    Broken(Problem),
-    /// The caller went away.
-    Abandoned,
 }
 
 impl<'a> Call<'a> {
@@ -188,7 +156,7 @@ impl<'a> Call<'a> {
                     self.line.shared.board.is_over(provider);
                     match &reply.ended {
                         Ended::Broken(_) => {}
-                        Ended::Whole | Ended::Abandoned => route.lane.went_well(),
+                        Ended::Whole | Ended::Left | Ended::Abandoned => route.lane.went_well(),
                     }
                     let finished = Finished {
                         reservation,
@@ -328,63 +296,9 @@ impl<'a> Call<'a> {
             bytes: Bytes::new(),
             ended: Ended::Abandoned,
             first_content: None,
+            discarded: 0,
         };
         (None, ReplyHead { dialect: self.request.dialect, form: ReplyForm::Whole }, reply)
-    }
-
-    /// Reads a reply and passes its content on as it comes.
-    async fn read(&self, raw: RawReply, stops: &[String], sent: Instant) -> Result<Reply, Unbegun> {
-        let mut decoder = decoder(raw.dialect, raw.form);
-        let mut body = raw.body;
-        let mut reader = Reader {
-            completion: Completion::default(),
-            scanner: StopScanner::new(stops),
-            first_content: None,
-            sent,
-        };
-        let mut bytes = BytesMut::new();
-        let mut parts = Vec::new();
-        let ended = loop {
-            let chunk = tokio::select! {
-                chunk = body.next() => chunk,
-                () = self.line.cancel.cancelled() => break Ended::Abandoned,
-                () = self.sender.closed() => break Ended::Abandoned,
-            };
-            let read = match &chunk {
-                Some(Ok(chunk)) => {
-                    bytes.extend_from_slice(chunk);
-                    decoder.feed(chunk, &mut parts)
-                }
-                Some(Err(problem)) if reader.first_content.is_none() => {
-                    Err(before_content(problem.clone()))
-                }
-                Some(Err(problem)) => Err(problem.clone()),
-                None => decoder.finish(&mut parts),
-            };
-            let passed = reader.pass(&mut parts, self.sender).await;
-            match read {
-                // Before any content the call may be tried again.
-                Err(problem) if reader.first_content.is_none() => {
-                    return Err(Unbegun { problem, usage: reader.completion.usage });
-                }
-                Err(problem) => break Ended::Broken(cut_off(problem)),
-                Ok(()) if !passed => break Ended::Abandoned,
-                Ok(()) if chunk.is_none() => break Ended::Whole,
-                Ok(()) if reader.scanner.discarded() > MOST_AFTER_STOP => break Ended::Whole,
-                Ok(()) => {}
-            }
-        };
-        let first_content = reader.first_content;
-        let rest = reader.scanner.rest();
-        if !rest.is_empty() {
-            reader.completion.text.push_str(&rest);
-            // A caller that went away is noticed below.
-            let _ = self.sender.send(Ok(ReplyPart::Text(rest))).await;
-        }
-        if let Some(stop) = reader.scanner.found() {
-            reader.completion.finish = FinishReason::StopText(stop.to_owned());
-        }
-        Ok(Reply { completion: reader.completion, bytes: bytes.freeze(), ended, first_content })
     }
 
     /// Settles, meters and records a call that was answered, and passes its end on.
@@ -396,10 +310,10 @@ impl<'a> Call<'a> {
         reply: Reply,
         finished: Finished,
     ) -> Result<(), TryError> {
-        let Reply { completion, bytes, ended, first_content } = reply;
+        let Reply { completion, bytes, ended, first_content, discarded } = reply;
         let (usage, estimated) = match (&ended, completion.usage) {
             (Ended::Whole, Some(usage)) => (usage, false),
-            (_, counted) => (self.estimate(&completion, counted), true),
+            (_, counted) => (self.estimate(&completion, discarded, counted), true),
         };
         let cost = route.price.cost(&usage);
         finished.reservation.settle(cost);
@@ -413,7 +327,7 @@ impl<'a> Call<'a> {
         });
         let provider = route.name.provider.clone();
         let outcome = match &ended {
-            Ended::Whole => Outcome::Done,
+            Ended::Whole | Ended::Left => Outcome::Done,
             Ended::Abandoned => Outcome::Abandoned,
             Ended::Broken(problem) => {
                 Outcome::Failed { provider: provider.clone(), problem: problem.clone() }
@@ -445,7 +359,7 @@ impl<'a> Call<'a> {
             Ended::Broken(problem) => {
                 Err(TryError::Over(CallError::Provider(problem.at(&provider))))
             }
-            Ended::Whole | Ended::Abandoned => {
+            Ended::Whole | Ended::Left | Ended::Abandoned => {
                 self.end(completion.finish, usage).await;
                 Ok(())
             }
@@ -459,11 +373,12 @@ impl<'a> Call<'a> {
     }
 
     /// Estimates the tokens of a reply whose count is missing, or stops before its end.
-    fn estimate(&self, completion: &Completion, counted: Option<Usage>) -> Usage {
+    fn estimate(&self, completion: &Completion, discarded: usize, counted: Option<Usage>) -> Usage {
         let calls = completion.tool_calls.iter().map(|call| tokens::of_text(&call.arguments));
         let output = tokens::of_text(&completion.text)
             + tokens::of_text(&completion.reasoning)
-            + calls.sum::<u64>();
+            + calls.sum::<u64>()
+            + tokens::of_bytes(discarded);
         match counted {
             Some(usage) => Usage { output: usage.output.max(output), ..usage },
             None => Usage { input: tokens::of_prompt(&self.request), output, ..Usage::default() },
@@ -492,52 +407,6 @@ impl<'a> Call<'a> {
         let exchange = Exchange { head, asked: self.asked.clone(), sent, reply: Bytes::new() };
         self.line.record(exchange).await;
     }
-
-    /// Plays the call from the tape.
-    async fn play(&mut self) -> Result<(), CallError> {
-        let Some(replay) = &self.line.replay else { return Err(CallError::Closed) };
-        let asked = self.line.shared.keys.blot_bytes(&self.asked);
-        let exchange =
-            replay.take(asked.as_deref().unwrap_or(&self.asked)).map_err(CallError::Provider)?;
-        self.line.record(exchange.clone()).await;
-        let head = &exchange.head;
-        for lost in &head.tries {
-            self.bill(lost.cost);
-            self.line.meter.add_failed(lost.usage, lost.cost, Duration::ZERO);
-        }
-        match &head.outcome {
-            Outcome::Capped { capped } => return Err(CallError::Capped(capped.clone())),
-            // Content may have come before the failure, and that is then played below.
-            Outcome::Failed { provider, problem } if exchange.reply.is_empty() => {
-                return Err(CallError::Provider(problem.clone().at(provider)));
-            }
-            Outcome::Failed { .. } | Outcome::Abandoned | Outcome::Done => {}
-        }
-        let raw = RawReply {
-            dialect: head.dialect,
-            form: head.form,
-            body: futures::stream::iter([Ok(exchange.reply.clone())]).boxed(),
-            model_time: Some(head.model_time),
-        };
-        let stops = self.request.stop.clone();
-        let reply = self
-            .read(raw, &stops, Instant::now())
-            .await
-            .map_err(|unbegun| CallError::Provider(unbegun.problem.at(REPLAY)))?;
-        self.line.meter.add(Metered {
-            usage: head.usage,
-            cost: head.cost,
-            estimated: head.estimated,
-            model_time: head.model_time,
-            wall_time: self.started.elapsed(),
-        });
-        self.bill(head.cost);
-        if let Outcome::Failed { provider, problem } = &head.outcome {
-            return Err(CallError::Provider(problem.clone().at(provider)));
-        }
-        self.end(reply.completion.finish, head.usage).await;
-        Ok(())
-    }
 }
 
 /// Draws a number from 0 to 1. It only spreads out calls that failed together, so the standard
@@ -565,64 +434,4 @@ struct Finished {
     wall_time: Duration,
     head: ReplyHead,
     shortened: bool,
-}
-
-/// Turns what ended a reply in its middle into a cut: whatever it was, this reply is lost, and the
-/// next call may well work.
-fn cut_off(problem: Problem) -> Problem {
-    match problem {
-        Problem::CutOff { .. } | Problem::Garbled { .. } => problem,
-        other => Problem::CutOff { detail: other.to_string() },
-    }
-}
-
-/// Turns a connection that broke before any content into something that may be tried again.
-fn before_content(problem: Problem) -> Problem {
-    match problem {
-        Problem::CutOff { detail } => Problem::Unreachable { detail },
-        other => other,
-    }
-}
-
-/// Collects a reply while it is passed on.
-struct Reader {
-    completion: Completion,
-    scanner: StopScanner,
-    first_content: Option<Duration>,
-    sent: Instant,
-}
-
-impl Reader {
-    /// Passes parts on; returns whether the caller is still there.
-    async fn pass(&mut self, parts: &mut Vec<ReplyPart>, sender: &mpsc::Sender<Delivery>) -> bool {
-        for part in parts.drain(..) {
-            if part.is_content() && self.first_content.is_none() {
-                self.first_content = Some(self.sent.elapsed());
-            }
-            let part = match part {
-                ReplyPart::Text(text) => {
-                    let text = self.scanner.take(&text);
-                    if text.is_empty() {
-                        continue;
-                    }
-                    ReplyPart::Text(text)
-                }
-                // The end is told once, when it is certain.
-                ReplyPart::Finish(_) => {
-                    self.completion.take(&part);
-                    continue;
-                }
-                ReplyPart::Usage(usage) => {
-                    self.completion.usage = Some(usage.plausible());
-                    continue;
-                }
-                other => other,
-            };
-            self.completion.take(&part);
-            if sender.send(Ok(part)).await.is_err() {
-                return false;
-            }
-        }
-        true
-    }
 }

@@ -14,7 +14,12 @@ const TOKENS_PER_MESSAGE: u64 = 4;
 
 /// Estimates the tokens of a text.
 pub fn of_text(text: &str) -> u64 {
-    (text.len() as u64).div_ceil(BYTES_PER_TOKEN)
+    of_bytes(text.len())
+}
+
+/// Estimates the tokens of a text of so many bytes.
+pub fn of_bytes(bytes: usize) -> u64 {
+    (bytes as u64).div_ceil(BYTES_PER_TOKEN)
 }
 
 /// Estimates the tokens of a whole prompt.

@@ -430,3 +430,23 @@ async fn a_compressed_reply_is_read() {
     let (status, reply) = wired.agent.chat("x").await;
     assert_eq!((status, text(&reply)), (200, "hi"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_goes_on_after_a_stop_text_is_left_and_billed_for_what_came() {
+    let start = anthropic_events(&[
+        json!({"type": "message_start", "message": {"usage": {"input_tokens": 600,
+            "output_tokens": 1}}}),
+        json!({"type": "content_block_delta", "index": 0,
+            "delta": {"type": "text_delta", "text": "done<END>"}}),
+        json!({"type": "content_block_delta", "index": 0,
+            "delta": {"type": "text_delta", "text": "x".repeat(8000)}}),
+    ]);
+    let wired = Wired::new("anthropic", vec![Script::events(&start).then_stall()]).await;
+    let mut request = ask("x");
+    request["stop"] = json!(["<END>"]);
+    let (status, reply) = wired.agent.post("/v1/chat/completions", &request).await;
+    assert_eq!((status, text(&reply)), (200, "done"));
+    let reading = wired.door.close().await.reading;
+    let usage = Usage { input: 600, output: 1 + 2000, ..Usage::default() };
+    assert_eq!((reading.usage, reading.estimated), (usage, 1));
+}
