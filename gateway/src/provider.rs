@@ -139,3 +139,90 @@ impl Completion {
 
 /// More native calls than any model makes in one reply.
 const MOST_TOOL_CALLS: usize = 255;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{anthropic, openai};
+    use proptest::prelude::*;
+
+    const DIALECTS: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];
+
+    /// Lines that are near to what a provider sends, and some that are not.
+    fn line() -> impl Strategy<Value = String> {
+        prop_oneof![
+            Just(r#"{"choices":[{"delta":{"content":"a\ud83d\ude00b"}}]}"#.to_owned()),
+            Just(r#"{"choices":[{"delta":{"content":null,"tool_calls":[{"index":7,"function":{}}]}}]}"#.to_owned()),
+            Just(r#"{"choices":[{"delta":[],"finish_reason":"stop"}],"usage":{"prompt_tokens":3}}"#.to_owned()),
+            Just(r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"\u00e9"}}"#.to_owned()),
+            Just(r#"{"type":"content_block_delta","delta":{"type":"input_json_delta"}}"#.to_owned()),
+            Just(r#"{"type":"message_delta","delta":{"stop_reason":"x"},"usage":{"input_tokens":-1}}"#.to_owned()),
+            Just(r#"{"type":"message_start","message":7}"#.to_owned()),
+            Just("[DONE]".to_owned()),
+            r#"[{}\[\]":,a\\u0-9d]{0,12}"#.prop_map(|text| text),
+        ]
+    }
+
+    fn decode(
+        dialect: Dialect,
+        form: ReplyForm,
+        chunks: &[&[u8]],
+    ) -> (Completion, Option<Problem>) {
+        let mut decoder = decoder(dialect, form);
+        let mut parts = Vec::new();
+        let mut read = Ok(());
+        for chunk in chunks {
+            read = read.and_then(|()| decoder.feed(chunk, &mut parts));
+        }
+        let read = read.and_then(|()| decoder.finish(&mut parts));
+        let mut completion = Completion::default();
+        for part in &parts {
+            completion.take(part);
+        }
+        (completion, read.err())
+    }
+
+    proptest! {
+        #[test]
+        fn a_reply_reads_the_same_however_it_is_cut_and_whatever_it_is(
+            lines in prop::collection::vec(line(), 0..8),
+            size in 1usize..20,
+        ) {
+            let events: String = lines.iter().map(|line| format!("data: {line}\n\n")).collect();
+            let whole = lines.concat();
+            for dialect in DIALECTS {
+                for (form, text) in [(ReplyForm::Events, &events), (ReplyForm::Whole, &whole)] {
+                    let chunks: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
+                    let cut = decode(dialect, form, &chunks);
+                    prop_assert_eq!(cut, decode(dialect, form, &[text.as_bytes()]));
+                }
+            }
+        }
+
+        #[test]
+        fn no_body_of_an_agent_breaks_the_parsers(
+            fields in prop::collection::vec(
+                prop_oneof![
+                    Just(r#""model":"m""#), Just(r#""messages":[]"#), Just(r#""messages":[{}]"#),
+                    Just(r#""messages":[{"role":"user","content":[{"type":"image"},7]}]"#),
+                    Just(r#""messages":[{"role":"assistant","tool_calls":[1]}]"#),
+                    Just(r#""tools":[{"name":"f"}]"#), Just(r#""stop":[1,""]"#),
+                    Just(r#""system":[{"text":"s"}]"#), Just(r#""max_tokens":-1"#),
+                    Just(r#""thinking":7"#), Just(r#""n":"x""#), Just("}"), Just("\u{0}"),
+                ],
+                0..8,
+            ),
+        ) {
+            let body = format!("{{{}}}", fields.join(","));
+            for request in [openai::parse(body.as_bytes()), anthropic::parse(body.as_bytes())] {
+                if let Ok(request) = request {
+                    let quirks = crate::profile::Quirks::default();
+                    // What cannot be put to a provider is an error, not a panic.
+                    let _ = openai::encode(&request, &quirks);
+                    let _ = anthropic::encode(&request, &quirks);
+                    prop_assert!(!request.model.is_empty());
+                }
+            }
+        }
+    }
+}

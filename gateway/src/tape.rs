@@ -386,4 +386,13 @@ mod tests {
         let error = TapeReader::open(&path).err().unwrap().to_string();
         assert!(error.ends_with("it has version 2.0, and this program reads 1.x"), "{error}");
     }
+
+    #[test]
+    fn the_oldest_recording_ever_written_can_still_be_read() {
+        let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/1.0.calls.zst"));
+        let reader = TapeReader::open(path).unwrap();
+        assert_eq!(reader.head().version, (1, 0));
+        let read: Vec<_> = reader.map(Result::unwrap).collect();
+        assert_eq!(read, [exchange(1, "first")]);
+    }
 }
