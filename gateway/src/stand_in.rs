@@ -101,7 +101,7 @@ fn answer(
     usage.input -= cached;
     usage.cache_read += cached;
     completion.usage = Some(usage);
-    let reply = openai::whole("rehearsal", &request.model, &completion);
+    let reply = openai::whole("rehearsal", rehearsal::MODEL_NAME, &completion);
     Ok((Bytes::from(reply.to_string()), usage, pause))
 }
 

@@ -16,6 +16,9 @@ pub(crate) struct Replacement {
 /// costs about as much as so much text.
 const MERGE_WITHIN: usize = 240;
 
+/// A string longer than this that is still not unique is given up: the text repeats itself.
+const LONGEST: usize = 4_000;
+
 /// Tokens of a call around its arguments, an estimate for choosing between ways to edit.
 const CALL_TOKENS: u64 = 60;
 
@@ -107,7 +110,7 @@ fn unique(text: &str, start: usize, end: usize, new: &str) -> Option<Replacement
             let new = format!("{}{new}{}", &text[from..start], &text[end..to]);
             return Some(Replacement { old: old.to_owned(), new });
         }
-        if from == 0 && to == text.len() {
+        if (from == 0 && to == text.len()) || to - from > LONGEST {
             return None;
         }
         from = word_before(text, from.saturating_sub(1));
