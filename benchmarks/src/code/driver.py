@@ -2,7 +2,8 @@
 
 This process holds what the submission must not see: the tests that are still to come, the assertions, and the word
 that marks true results. The submission runs in processes of its own, which cannot look into this one (it is not
-dumpable), and talks to it by values alone. What a test expects as output is not even here: outputs are compared outside.
+dumpable, and they have no capabilities; a probe tries it first), and talks to it by values alone. What a test expects
+as output is not even here: outputs are compared outside.
 """
 
 import ast
@@ -20,6 +21,11 @@ import time
 OUTPUT = 4 << 20
 MEMORY = 2 << 30
 PR_SET_DUMPABLE = 4
+PR_CAPBSET_DROP = 24
+PR_SET_NO_NEW_PRIVS = 38
+CAPABILITIES = 64
+NOT_CLOSED = 97
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 # Runs in the submission's process: loads it, then answers calls, one line each, on a pipe of its own.
 WORKER = r"""
@@ -49,7 +55,22 @@ class Failed(Exception):
     """The submission did not answer."""
 
 
+# Tries to look into its parent.
+PROBE = r"""
+import os
+try:
+    open(f"/proc/{os.getppid()}/mem", "rb")
+except OSError:
+    raise SystemExit(0)
+raise SystemExit(1)
+"""
+
+
 def limits():
+    # Root with capabilities could look into any process. Without them in the bounding set, none come back at exec.
+    for capability in range(CAPABILITIES):
+        LIBC.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+    LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -237,8 +258,8 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as text:
         job = json.load(text)
     os.unlink(sys.argv[1])
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
-        raise SystemExit("this process cannot be closed to others")
+    if LIBC.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 or start(["-c", PROBE], "/").wait() != 0:
+        raise SystemExit(NOT_CLOSED)
     for number, test in enumerate(job["tests"]):
         result = run(job, test)
         print(json.dumps({"nonce": job["nonce"], "test": number, **result}), flush=True)

@@ -17,6 +17,9 @@ const FOLDER: &str = "/grader";
 /// Time for starting Python, beside the tests' own.
 const START: Duration = Duration::from_secs(30);
 
+/// The driver's exit code when it cannot close itself to the submission.
+const NOT_CLOSED: i32 = 97;
+
 /// Most bytes of results that are kept.
 const OUTPUT: usize = 512 << 20;
 
@@ -94,6 +97,10 @@ pub(super) async fn grade(
         }
         Ending::Exited(126 | 127) if output.is_empty() => {
             let what = "there is no python3; install it, or set the suite's option image";
+            return Err(ScoreError::Infrastructure(what.to_owned()));
+        }
+        Ending::Exited(NOT_CLOSED) => {
+            let what = "processes there can look into each other, so no verdict would be safe";
             return Err(ScoreError::Infrastructure(what.to_owned()));
         }
         _ => {}
