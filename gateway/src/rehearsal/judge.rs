@@ -89,8 +89,11 @@ impl Default for Judgement {
     }
 }
 
+/// Detectors of work that goes in circles.
+const LOOPS: [&str; 4] = ["exact_repeat", "alternation", "same_error", "no_progress"];
+
 /// What a looping node is told.
-const MESSAGE: &str = "You repeat yourself and learn nothing new from it. Stop, say what you know, \
+const LOOP_MESSAGE: &str = "You repeat yourself and learn nothing new from it. Stop, say what you know, \
                        and try a different way; or report what you have.";
 
 /// Judges a view; the reply is the JSON object that the overseer asks for.
@@ -111,10 +114,11 @@ fn judgement(view: &str) -> Judgement {
         lines.iter().any(|line| line.tag == tag && line.attribute("node").as_ref() == Some(&node))
     };
     let (was_nudged, was_cancelled) = (was_sent("NUDGE"), was_sent("CANCEL"));
-    let reason = format!("{detector}: seen {count} times at node {node}");
+    let looping = LOOPS.contains(&detector.as_str());
+    let reason = format!("{detector} (count {count}) at node {node}");
     let odd = Judgement {
-        progress: "none",
-        looping: true,
+        progress: if looping { "none" } else { "slow" },
+        looping,
         node,
         next_look_seconds: SOON_SECONDS,
         ..Judgement::default()
@@ -123,7 +127,10 @@ fn judgement(view: &str) -> Judgement {
         _ if was_cancelled => Judgement { notes: "waits for the cancel".to_owned(), ..odd },
         Proposal::Cancel => Judgement {
             cancel: true,
-            cancel_reason: format!("{reason}, and it goes on after a nudge"),
+            cancel_reason: match was_nudged {
+                true => format!("{reason}, and it goes on after a nudge"),
+                false => format!("{reason}, which is too grave for a nudge"),
+            },
             notes: "asked for a cancel".to_owned(),
             ..odd
         },
@@ -133,7 +140,13 @@ fn judgement(view: &str) -> Judgement {
         Proposal::Nudge => Judgement {
             notify: true,
             notify_reason: reason,
-            message: MESSAGE.to_owned(),
+            message: match looping {
+                true => LOOP_MESSAGE.to_owned(),
+                false => format!(
+                    "Something looks wrong with what you do ({detector}). Stop it, and go on with the \
+                     task itself; or report what you have."
+                ),
+            },
             notes: "nudged".to_owned(),
             ..odd
         },
@@ -190,6 +203,17 @@ mod tests {
         assert_eq!(judged(&format!("{cancel}\n{sent}"))["cancel"], false);
         let reply = judged(&format!("{NUDGE_HIT}\n{cancel}"));
         assert_eq!((&reply["node"], &reply["cancel"]), (&"0.2".into(), &true.into()));
+        assert!(reply["cancel_reason"].as_str().unwrap().contains("too grave"));
+        let nudge =
+            "<NUDGE id=\"1\" node=\"0.2\" state=\"delivered\" calls_since=\"4\">\"x\"</NUDGE>";
+        let reply = judged(&format!("{cancel}\n{nudge}"));
         assert!(reply["cancel_reason"].as_str().unwrap().contains("after a nudge"));
+    }
+
+    #[test]
+    fn what_is_no_loop_is_not_called_one() {
+        let reply = judged(&NUDGE_HIT.replace("exact_repeat", "git_history"));
+        assert_eq!((&reply["notify"], &reply["looping"]), (&true.into(), &false.into()));
+        assert!(reply["message"].as_str().unwrap().contains("git_history"));
     }
 }
