@@ -28,7 +28,7 @@ pub type Tree = BTreeMap<String, Entry>;
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
     /// A file cannot be read or written.
-    #[error("access {path}: {source}")]
+    #[error("access {path}")]
     Io {
         /// The file.
         path: PathBuf,

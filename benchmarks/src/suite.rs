@@ -146,7 +146,7 @@ pub struct Manifest {
 #[derive(Debug, thiserror::Error)]
 pub enum SuiteError {
     /// A file cannot be read or written.
-    #[error("access {path}: {source}")]
+    #[error("access {path}")]
     Io {
         /// The file.
         path: PathBuf,

@@ -24,7 +24,12 @@ impl GitOrigin {
     /// Opens a repository at a revision, `HEAD` when none is given.
     pub fn open(path: &Path, revision: Option<&str>) -> Result<Self, OriginError> {
         let wrong = |source| OriginError::Git { path: path.to_owned(), source };
-        let repository = Repository::open(path).map_err(wrong)?;
+        let repository = Repository::open(path).map_err(|source| match source.code() {
+            git2::ErrorCode::Owner => {
+                OriginError::NotOwned(path.canonicalize().unwrap_or_else(|_| path.to_owned()))
+            }
+            _ => wrong(source),
+        })?;
         let object = repository.revparse_single(revision.unwrap_or("HEAD")).map_err(wrong)?;
         let head = object.peel_to_commit().map_err(wrong)?.id();
         drop(object);

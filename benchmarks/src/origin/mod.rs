@@ -67,7 +67,7 @@ pub struct Snapshot {
 #[derive(Debug, thiserror::Error)]
 pub enum OriginError {
     /// A file cannot be read.
-    #[error("access {path}: {source}")]
+    #[error("access {path}")]
     Io {
         /// The file.
         path: PathBuf,
@@ -75,13 +75,19 @@ pub enum OriginError {
         source: std::io::Error,
     },
     /// The folder holds no repository, or the repository is damaged.
-    #[error("read the git repository {path}: {source}")]
+    #[error("read the git repository {path}")]
     Git {
         /// The repository.
         path: PathBuf,
         /// What git said.
         source: git2::Error,
     },
+    /// The repository belongs to another user, whose configuration git does not trust.
+    #[error(
+        "read the git repository {0}: it belongs to another user; if you trust it, run `git config --global --add \
+         safe.directory {0}`"
+    )]
+    NotOwned(PathBuf),
     /// A wheel is not what it should be.
     #[error("read the wheel {path}: {what}")]
     Wheel {

@@ -29,7 +29,7 @@ const MOST: usize = 20_000;
 #[derive(Debug, thiserror::Error)]
 pub enum TasksError {
     /// A file cannot be read.
-    #[error("access {path}: {source}")]
+    #[error("access {path}")]
     Io {
         /// The file.
         path: PathBuf,
