@@ -1,1 +1,16 @@
-//! Map to be written with the crate.
+//! The improvement loop, and the `hone` command line.
+//!
+//! This crate puts the others together: it chooses, edits, builds, judges, benchmarks and records, and it talks
+//! with people. Nobody imports it but the binary `hone`.
+//!
+//! | module | what it owns |
+//! |---|---|
+//! | [`failure`] | how a command ends: kinds of failures, hints, exit codes |
+//! | [`home`] | where runs, suites and caches lie |
+//! | [`settings`] | flags, environment and `hone.toml` become resolved settings |
+//! | [`cli`] | one file per command |
+
+pub mod cli;
+pub mod failure;
+pub mod home;
+pub mod settings;

@@ -1,2 +1,7 @@
-//! The `hone` command.
-fn main() {}
+//! The `hone` program: parse, call the library, map the outcome to an exit code.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    hone_meta::cli::main()
+}
