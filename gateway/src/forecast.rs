@@ -11,12 +11,16 @@ use serde::{Deserialize, Serialize};
 /// Work that a run is going to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Planned {
+    /// What it is, in a word or two.
+    pub what: String,
     /// What it is for.
     pub role: SpendRole,
     /// The model that does it.
     pub alias: Alias,
     /// Trials, or sittings of the overseer.
     pub trials: u64,
+    /// Further trials that may have to be made, such as retries; they count for the most alone.
+    pub spare: u64,
     /// What one trial takes when it goes well.
     pub least: PlannedTrial,
     /// What one trial is expected to take.
@@ -63,6 +67,8 @@ pub struct Forecast {
 /// What one kind of work may cost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForecastLine {
+    /// What it is, in a word or two.
+    pub what: String,
     /// What it is for.
     pub role: SpendRole,
     /// The first model behind its alias.
@@ -112,19 +118,27 @@ pub fn forecast(models: &ResolvedModels, planned: &[Planned]) -> Forecast {
     for work in planned {
         let model = models.models.get(&work.alias).and_then(|alias| alias.models.first());
         let price = model.and_then(|model| models.prices.get(model));
-        let times = |amount: NanoUsd| NanoUsd(amount.0.saturating_mul(work.trials));
-        let free = price.is_none_or(|price| *price == Price::free(&price.source));
+        let times = |amount: NanoUsd, trials: u64| NanoUsd(amount.0.saturating_mul(trials));
         let amounts = match price {
-            Some(price) if !free => Amounts {
-                lowest: times(work.least.cost(price)),
-                expected: times(work.expected.cost(price)),
-                most: work.cap.map(times),
-            },
+            Some(price) if !price.is_free() => {
+                let one = Amounts {
+                    lowest: work.least.cost(price),
+                    expected: work.expected.cost(price),
+                    most: None,
+                };
+                let one = one.within(work.cap);
+                Amounts {
+                    lowest: times(one.lowest, work.trials),
+                    expected: times(one.expected, work.trials),
+                    most: one.most.map(|most| times(most, work.trials.saturating_add(work.spare))),
+                }
+            }
             _ => none,
         };
         let amounts = amounts.within(models.caps.roles.get(&work.role).copied());
         total = total.plus(amounts);
         lines.push(ForecastLine {
+            what: work.what.clone(),
             role: work.role,
             model: model.map(ToString::to_string).unwrap_or_default(),
             trials: work.trials,
@@ -147,10 +161,12 @@ mod tests {
         settings.caps.roles.insert(SpendRole::Editor, NanoUsd::from_usd(2.0));
         let gateway = Gateway::new(settings, Keys::default()).unwrap();
         let trial = PlannedTrial { calls: 10, prompt: 1000, cached: 0.9, output: 100 };
-        let work = |role, trials, cap| Planned {
+        let work = |role: SpendRole, trials, cap| Planned {
+            what: role.to_string(),
             role,
             alias: "main".into(),
             trials,
+            spare: 2,
             least: PlannedTrial { calls: 1, ..trial },
             expected: trial,
             cap,
@@ -161,10 +177,10 @@ mod tests {
         let forecast = forecast(gateway.resolved(), &planned);
         let usd = NanoUsd::from_usd;
         let editor = Amounts { lowest: usd(0.03105), expected: usd(0.3105), most: Some(usd(2.0)) };
-        let bench = Amounts { lowest: usd(0.207), expected: usd(2.07), most: Some(usd(20.0)) };
+        let bench = Amounts { lowest: usd(0.207), expected: usd(2.07), most: Some(usd(22.0)) };
         assert_eq!(forecast.lines[0].amounts, editor);
         assert_eq!(forecast.lines[1].amounts, bench);
-        assert_eq!(forecast.total.most, Some(usd(22.0)));
+        assert_eq!(forecast.total.most, Some(usd(24.0)));
         let endless = [work(SpendRole::Benchmark, 20, None)];
         let capped = super::forecast(gateway.resolved(), &endless).total;
         assert_eq!(capped.most, Some(usd(100.0)), "the run's cap holds where no trial has one");

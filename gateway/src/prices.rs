@@ -60,6 +60,12 @@ impl Rates {
 }
 
 impl Price {
+    /// Tells whether tokens of every class cost nothing.
+    pub fn is_free(&self) -> bool {
+        let rates = std::iter::once(&self.base).chain(self.above.values());
+        rates.into_iter().all(|rates| *rates == Rates::default())
+    }
+
     /// A price of nothing, for a model that is said to be free.
     pub fn free(source: &str) -> Self {
         Price {
@@ -273,6 +279,17 @@ impl Prices {
         }
         self.layers.push(layer);
         Ok(())
+    }
+
+    /// Adds prices of single models, such as those that a run was started with.
+    pub fn add_resolved(&mut self, prices: &BTreeMap<ModelName, Price>) {
+        let named = prices.iter().map(|(model, price)| (model.to_string(), price.clone()));
+        self.layers.push(named.collect());
+    }
+
+    /// Names what has a price, newest layer first; a `*` at the end stands for any rest.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.layers.iter().rev().flat_map(|layer| layer.keys().map(String::as_str))
     }
 
     pub(crate) fn add_layer(&mut self, layer: BTreeMap<String, Price>) {

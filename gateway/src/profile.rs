@@ -3,6 +3,7 @@
 use crate::completion::Dialect;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use toml::{Table, Value};
 
 /// The profiles that come with the crate.
@@ -126,6 +127,16 @@ pub enum ProfileError {
     },
 }
 
+/// A base URL cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("read the base URL `{url}`: {detail}")]
+pub struct BaseUrlError {
+    /// The URL.
+    pub url: String,
+    /// Why.
+    pub detail: String,
+}
+
 /// All profiles of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -167,6 +178,11 @@ impl Profiles {
         self.0.get_mut(provider)
     }
 
+    /// Puts profiles in place of those of the same names, such as those that a run was started with.
+    pub fn replace(&mut self, profiles: &BTreeMap<String, Profile>) {
+        self.0.extend(profiles.iter().map(|(name, profile)| (name.clone(), profile.clone())));
+    }
+
     /// Names all profiles.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
@@ -174,6 +190,27 @@ impl Profiles {
 }
 
 impl Profile {
+    /// Tells whether the base URL leads to this machine.
+    pub fn is_local(&self) -> bool {
+        let Ok(url) = reqwest::Url::parse(&self.base_url) else { return false };
+        let host = url.host_str().unwrap_or_default();
+        let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
+        match address {
+            Some(address) => address.is_loopback() || address.is_unspecified(),
+            None => host == "localhost" || host.ends_with(".localhost"),
+        }
+    }
+
+    /// Checks that the base URL is one of HTTP.
+    pub fn check_base_url(&self) -> Result<(), BaseUrlError> {
+        let wrong = |detail: String| BaseUrlError { url: self.base_url.clone(), detail };
+        let url = reqwest::Url::parse(&self.base_url).map_err(|error| wrong(error.to_string()))?;
+        match url.scheme() {
+            "http" | "https" => Ok(()),
+            other => Err(wrong(format!("its scheme is `{other}`, not http or https"))),
+        }
+    }
+
     /// Returns what is particular about one model: the provider's quirks, changed by the longest
     /// pattern that matches.
     pub fn quirks_of(&self, model: &str) -> Result<Quirks, toml::de::Error> {
@@ -229,6 +266,34 @@ mod tests {
         assert_eq!(profiles.get("mine").unwrap().quirks, Quirks::default());
         let error = profiles.get("opnai").unwrap_err().to_string();
         assert!(error.contains("`opnai`; known are anthropic, deepseek,"), "{error}");
+    }
+
+    #[test]
+    fn a_base_url_of_this_machine_is_known_as_such() {
+        let mut profile =
+            Profiles::with_changes(&Table::new()).unwrap().get("ollama").unwrap().clone();
+        let mut is_local = |url: &str| {
+            url.clone_into(&mut profile.base_url);
+            (profile.is_local(), profile.check_base_url().is_ok())
+        };
+        for url in [
+            "http://127.0.0.1:1/v1",
+            "http://127.9.9.9",
+            "http://[::1]:80/v1",
+            "https://localhost/v1",
+            "http://0.0.0.0:8000/v1",
+            "http://a.localhost",
+        ] {
+            assert_eq!(is_local(url), (true, true), "{url}");
+        }
+        for url in
+            ["https://api.openai.com/v1", "http://localhost.example.com", "http://10.0.0.1/v1"]
+        {
+            assert_eq!(is_local(url), (false, true), "{url}");
+        }
+        for url in ["127.0.0.1:8080/v1", "localhost", "", "ftp://127.0.0.1/"] {
+            assert!(!is_local(url).1, "{url}");
+        }
     }
 
     #[test]

@@ -24,6 +24,12 @@ pub enum SpendRole {
     Reviewer,
 }
 
+impl SpendRole {
+    /// Every role.
+    pub const ALL: [SpendRole; 4] =
+        [SpendRole::Editor, SpendRole::Benchmark, SpendRole::Overseer, SpendRole::Reviewer];
+}
+
 impl std::fmt::Display for SpendRole {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

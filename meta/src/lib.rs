@@ -8,9 +8,15 @@
 //! | [`failure`] | how a command ends: kinds of failures, hints, exit codes |
 //! | [`home`] | where runs, suites and caches lie |
 //! | [`settings`] | flags, environment and `hone.toml` become resolved settings |
+//! | [`models`] | from settings to a gateway, with keys from the environment |
+//! | [`estimate`] | what a run may cost, and leave to spend it |
+//! | [`providers`] | whether providers answer, before and during a run |
 //! | [`cli`] | one file per command |
 
 pub mod cli;
+pub mod estimate;
 pub mod failure;
 pub mod home;
+pub mod models;
+pub mod providers;
 pub mod settings;

@@ -3,13 +3,26 @@
 //! [`Settings`] are the resolved settings of a run, stored in its `run.json`. `hone.toml` has the same shape;
 //! every key may be left out. Order of precedence: flags, `-c key=value`, environment, project file, user file,
 //! defaults.
+//!
+//! | module | what it owns |
+//! |---|---|
+//! | `layers` | where settings come from, and how the layers are put on each other |
+//! | `keys` | the keys that there are, and the nearest to one that is not |
+//! | `bounds` | the values that a key may have |
 
+mod bounds;
+mod keys;
+mod layers;
+
+use crate::failure::{Failure, Outcome};
 use hone_archive::{PolicyName, UtilitySettings};
-use hone_gateway::Alias;
+use hone_gateway::http::Patience;
 use hone_gateway::outage::OutageSettings;
-use hone_gateway::settings::{AliasSettings, Caps, RetrySettings};
+use hone_gateway::settings::{AliasSettings, RetrySettings};
+use hone_gateway::{Alias, SpendRole};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// The resolved settings of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,8 +76,10 @@ pub struct Settings {
     pub price_file: Option<String>,
     /// Prices of the user, by `provider:model`.
     pub prices: toml::Table,
-    /// Caps on spending by role; the run's own is `budget`.
-    pub caps: Caps,
+    /// The most that each role may spend, in US dollars; the run's own cap is `budget`.
+    pub caps: BTreeMap<SpendRole, f64>,
+    /// How long a provider is waited for.
+    pub patience: Patience,
     /// How often a model call is tried again.
     pub retry: RetrySettings,
     /// What happens when a provider is down.
@@ -112,7 +127,8 @@ impl Default for Settings {
             providers: toml::Table::new(),
             price_file: None,
             prices: toml::Table::new(),
-            caps: Caps::default(),
+            caps: BTreeMap::new(),
+            patience: Patience::default(),
             retry: RetrySettings::default(),
             outage: OutageSettings::default(),
             record: true,
@@ -212,8 +228,28 @@ pub struct Evaluation {
     pub margin: f64,
 }
 
+impl Settings {
+    /// Checks that every value is one that its key may have, such as after flags were put on top.
+    pub fn check(&self) -> Outcome {
+        bounds::check(self).map_err(Failure::usage)
+    }
+}
+
 /// Reads the settings from the files, the environment and `key=value` pairs.
-pub fn load(config: Option<&std::path::Path>, set: &[String]) -> crate::failure::Outcome<Settings> {
-    let _ = (config, set);
-    Ok(Settings::default())
+///
+/// The files are `hone/hone.toml` in `$XDG_CONFIG_HOME` or `~/.config`, then `./hone.toml` or what `config` names.
+/// The variables are `HONE_MODEL`, `HONE_BASE_URL`, `HONE_BUDGET`, `HONE_SANDBOX` and `HONE_WORKERS`.
+pub fn load(config: Option<&Path>, set: &[String]) -> Outcome<Settings> {
+    let variable = |name: &str| {
+        let value = std::env::var_os(name)?.to_string_lossy().into_owned();
+        (!value.is_empty()).then_some(value)
+    };
+    layers::Sources {
+        user: layers::user_file(&variable),
+        project: config.unwrap_or(Path::new(layers::PROJECT_FILE)),
+        project_must_exist: config.is_some(),
+        variable: &variable,
+        set,
+    }
+    .resolve()
 }
