@@ -11,6 +11,7 @@
 //! | [`models`] | from settings to a gateway, with keys from the environment |
 //! | [`estimate`] | what a run may cost, and leave to spend it |
 //! | [`providers`] | whether providers answer, before and during a run |
+//! | [`trial`] | one agent on one job, under watch |
 //! | [`cli`] | one file per command |
 
 pub mod cli;
@@ -20,3 +21,4 @@ pub mod home;
 pub mod models;
 pub mod providers;
 pub mod settings;
+pub mod trial;

@@ -133,6 +133,27 @@ pub enum Entry {
     },
 }
 
+impl Entry {
+    /// Returns the word for what is recorded, by which a reader may choose: `nudge` and `cancel` for
+    /// interventions, `verdict` for the end, and else the record's own type.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Entry::Opened { .. } => "opened",
+            Entry::Detector { .. } => "detector",
+            Entry::Look(_) => "look",
+            Entry::Note { .. } => "note",
+            Entry::Intervention(made) => made.kind.as_str(),
+            Entry::Refused { .. } => "refused",
+            Entry::Sent { .. } => "sent",
+            Entry::Delivered { .. } => "delivered",
+            Entry::Aftermath { .. } => "aftermath",
+            Entry::ForcedStop { .. } => "forced_stop",
+            Entry::JudgeLost { .. } => "judge_lost",
+            Entry::Closed { .. } => "verdict",
+        }
+    }
+}
+
 /// One look of the judge.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Look {

@@ -107,6 +107,10 @@ pub struct Standing {
     pub event: u64,
     /// Whether neither the judge nor an inbox is being waited for.
     pub idle: bool,
+    /// How many nudges and cancels were sent.
+    pub interventions: u64,
+    /// Whether a cancel was sent that is not carried out yet.
+    pub cancelling: bool,
     /// Whether the watch is over.
     pub over: bool,
 }
@@ -128,9 +132,24 @@ impl Gate {
     ///
     /// For rehearsals alone, where it makes the moment of an intervention reproducible.
     pub async fn settled(&self, event: u64, at_most: Duration) -> bool {
+        self.reaches(at_most, |now| now.idle && now.event >= event).await
+    }
+
+    /// Waits until what was sent to be cancelled has ended, or until `at_most` is over. Returns
+    /// whether it has.
+    pub async fn cancelled(&self, at_most: Duration) -> bool {
+        self.reaches(at_most, |now| now.idle && !now.cancelling).await
+    }
+
+    /// Returns how far the watch has come by now.
+    pub fn standing(&self) -> Standing {
+        *self.0.borrow()
+    }
+
+    async fn reaches(&self, at_most: Duration, far: impl Fn(&Standing) -> bool) -> bool {
         let mut standing = self.0.clone();
-        let far = standing.wait_for(|now| now.over || (now.idle && now.event >= event));
-        matches!(tokio::time::timeout(at_most, far).await, Ok(Ok(_)))
+        let reached = standing.wait_for(|now| now.over || far(now));
+        matches!(tokio::time::timeout(at_most, reached).await, Ok(Ok(_)))
     }
 }
 
@@ -330,7 +349,12 @@ impl<S: EventSource> Watchman<S> {
     }
 
     fn tell(&self, over: bool) {
-        let idle = self.tasks.is_empty();
-        self.told.send_replace(Standing { event: self.event, idle, over });
+        self.told.send_replace(Standing {
+            event: self.event,
+            idle: self.tasks.is_empty(),
+            interventions: self.desk.sent_count(),
+            cancelling: self.desk.is_cancelling(),
+            over,
+        });
     }
 }

@@ -1,6 +1,6 @@
 //! The record of what the overseer saw and did.
 
-use crate::identity::{AgentNumber, NanoUsd};
+use crate::identity::{AgentNumber, Digest, NanoUsd};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,9 @@ pub struct Audit {
     pub cost: NanoUsd,
     /// Notes, detectors' findings and interventions, in order.
     pub entries: Vec<AuditEntry>,
+    /// The digest of the file, beside the traces, that holds everything that reached the overseer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tape: Option<Digest>,
     /// When the job ended.
     pub time: Timestamp,
 }

@@ -156,6 +156,8 @@ async fn complete(
         Err(problem) => return call_error(dialect, &problem),
     }
     if let Some(pace) = &door.pace {
+        // The harness holds the call up, so it is not the agent's time.
+        let _waiting = door.line.meter.wait();
         pace(door.events.taken().await).await;
     }
     let streamed = request.stream;

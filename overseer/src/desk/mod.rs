@@ -201,6 +201,16 @@ impl Desk {
         self.look.is_some()
     }
 
+    /// Counts the nudges and cancels so far, those of the shadow included.
+    pub fn sent_count(&self) -> u64 {
+        self.sent.len() as u64
+    }
+
+    /// Tells whether a cancel was sent that is not carried out yet.
+    pub fn is_cancelling(&self) -> bool {
+        !self.cancels.is_empty()
+    }
+
     /// Returns how the overseer left the trial, as far as it is known.
     pub fn verdict(&self) -> &Verdict {
         &self.verdict
