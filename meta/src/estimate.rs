@@ -179,7 +179,7 @@ impl Estimate {
         }
         let mut text = String::new();
         for line in table.lines() {
-            text.push_str(line.trim_end());
+            text.push_str(line.strip_prefix(' ').unwrap_or(&line).trim_end());
             text.push('\n');
         }
         if self.rehearsed {
@@ -239,4 +239,75 @@ pub fn confirm_money(
     }
     Err(Failure::refused("start without a budget: it was not agreed to")
         .hint("Say how much it may cost, such as --budget 20."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::FailureKind;
+    use crate::home::Home;
+    use crate::models::{ModelFlags, gateway_settings};
+
+    fn resolved(settings: &Settings) -> ResolvedModels {
+        let home = Home::new("/nowhere", "/nowhere/cache");
+        let gateway = gateway_settings(settings, None, None, &home).unwrap().open().unwrap();
+        gateway.resolved().clone()
+    }
+
+    fn of_model(model: &str) -> Settings {
+        let mut settings = Settings::default();
+        let base_url = Some("http://127.0.0.1:1/v1".to_owned());
+        let flags = ModelFlags { model: Some(model.parse().unwrap()), base_url };
+        flags.apply(&mut settings).unwrap();
+        settings
+    }
+
+    #[test]
+    fn an_estimate_has_three_figures_for_each_kind_of_work_and_its_assumptions() {
+        let settings = of_model("openai:gpt-5");
+        let estimate = estimate(&settings, &resolved(&settings), Work::of_run(3, 20));
+        insta::assert_snapshot!(estimate.text(), @r"
+        work               model         trials   lowest  expected  at most
+        problems           openai:gpt-5      80    $0.94     $9.53  $240.00
+        improving          openai:gpt-5       3    $0.28     $2.94   $90.00
+        repairs            openai:gpt-5       3    $0.00     $0.25   $12.00
+        watching problems  openai:gpt-5      80    $0.72     $2.15   $48.00
+        watching editors   openai:gpt-5       3  $0.0808     $0.54    $3.00
+        total                                      $2.03    $15.40  $393.00
+        assumed:
+          4 agents x 20 problems x 1 epochs, 3 iterations
+          at most: every trial costs its cap, and is made 3 times
+          problems: lowest 4 calls of 4000 prompt tokens (90 % cached) and 200 of output; expected 15 calls of 10000 prompt tokens (85 % cached) and 500 of output
+          improving: lowest 12 calls of 12000 prompt tokens (90 % cached) and 500 of output; expected 60 calls of 35000 prompt tokens (90 % cached) and 800 of output
+          repairs: lowest nothing; expected 8 calls of 15000 prompt tokens (85 % cached) and 600 of output
+          watching problems: lowest 1 calls of 6000 prompt tokens (30 % cached) and 350 of output; expected 3 calls of 6000 prompt tokens (30 % cached) and 350 of output
+          watching editors: lowest 3 calls of 6000 prompt tokens (30 % cached) and 350 of output; expected 20 calls of 6000 prompt tokens (30 % cached) and 350 of output
+        ");
+        let total = estimate.forecast.total;
+        assert!(total.lowest < total.expected && Some(total.expected) < total.most);
+    }
+
+    #[test]
+    fn a_budget_bounds_every_figure_of_the_total() {
+        let mut settings = of_model("openai:gpt-5");
+        settings.budget = Some(0.5);
+        let estimate = estimate(&settings, &resolved(&settings), Work::of_run(3, 20));
+        assert_eq!(shown(estimate.forecast.total), ["$0.50", "$0.50", "$0.50"]);
+    }
+
+    #[test]
+    fn money_without_a_budget_is_refused_where_nobody_can_be_asked() {
+        let console = Console::new(true, true);
+        let confirm = |settings: &Settings| {
+            let models = resolved(settings);
+            let estimate = estimate(settings, &models, Work::of_run(1, 10));
+            confirm_money(settings, &models, &estimate, &console)
+        };
+        let failure = confirm(&of_model("openai:gpt-5")).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Refused);
+        assert!(failure.hint.unwrap().contains("--budget"));
+        confirm(&Settings { budget: Some(1.0), ..of_model("openai:gpt-5") }).unwrap();
+        confirm(&of_model("openai:local")).unwrap();
+        confirm(&Settings::default()).unwrap();
+    }
 }

@@ -7,7 +7,9 @@
 use crate::failure::{Failure, FailureKind, OrFail, Outcome};
 use crate::home::Home;
 use crate::settings::Settings;
+use hone_gateway::model::{REHEARSAL, REPLAY};
 use hone_gateway::prices::{Price, PriceEntry, PriceError, Prices};
+use hone_gateway::profile::ProfileError;
 use hone_gateway::settings::{AliasSettings, Caps, ResolvedModels};
 use hone_gateway::{
     Alias, Gateway, GatewayError, GatewaySettings, Keys, ModelName, NanoUsd, Profiles,
@@ -134,7 +136,9 @@ fn set_up(
     }
     let mut variables = Vec::new();
     for model in named.iter().filter(|model| is_served(model)) {
-        let profile = profiles.get(&model.provider).map_err(|error| failure(error.into()))?;
+        let profile = profiles
+            .get(&model.provider)
+            .map_err(|error| unknown_provider(error, model, &profiles))?;
         profile.check_base_url().or_fail(FailureKind::Usage).map_err(|failure| {
             failure
                 .context(format!("set up provider `{}`", model.provider))
@@ -251,6 +255,15 @@ fn failure(error: GatewayError) -> Failure {
     }
 }
 
+/// Makes a failure of a provider that there is not, which may be a misspelt name.
+fn unknown_provider(error: ProfileError, model: &ModelName, profiles: &Profiles) -> Failure {
+    let names = profiles.names().chain([REHEARSAL, REPLAY]);
+    let nearest = names.min_by_key(|name| strsim::damerau_levenshtein(name, &model.provider));
+    let failure = failure(error.into());
+    let hint = failure.hint.clone().unwrap_or_default();
+    failure.hint(format!("The nearest is `{}`. {hint}", nearest.unwrap_or_default()))
+}
+
 /// Makes a failure of a price that there is not, which may be a misspelt name.
 fn unknown_price(error: PriceError, model: &ModelName, prices: &Prices) -> Failure {
     let asked = model.to_string();
@@ -262,4 +275,138 @@ fn unknown_price(error: PriceError, model: &ModelName, prices: &Prices) -> Failu
     let nearest = nearest.map(|name| format!("The nearest with a price is `{name}`. "));
     let hint = format!("{}{}", nearest.unwrap_or_default(), error.hint());
     failure(error.into()).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hone_gateway::SpendRole;
+    use pretty_assertions::assert_eq;
+
+    fn home() -> Home {
+        Home::new("/nowhere", "/nowhere/cache")
+    }
+
+    fn open(settings: &Settings, key: Option<&str>) -> Outcome<(Gateway, Vec<String>)> {
+        let lookup = |_: &str| key.map(str::to_owned);
+        let setup = set_up(settings, None, None, &home(), lookup, "")?;
+        let notices = setup.notices.clone();
+        Ok((setup.open()?, notices))
+    }
+
+    fn of_flags(model: &str, base_url: Option<&str>) -> Settings {
+        let mut settings = Settings::default();
+        let model = Some(model.parse().unwrap());
+        ModelFlags { model, base_url: base_url.map(str::to_owned) }.apply(&mut settings).unwrap();
+        settings
+    }
+
+    fn error(settings: &Settings, key: Option<&str>) -> String {
+        let failure = open(settings, key).err().unwrap();
+        assert_eq!(failure.kind, FailureKind::Usage);
+        format!("{:#} ({})", failure.error, failure.hint.unwrap_or_default())
+    }
+
+    #[test]
+    fn with_no_model_everything_is_rehearsed_and_says_so() {
+        let (gateway, notices) = open(&Settings::default(), None).unwrap();
+        assert!(gateway.rehearses());
+        assert_eq!(gateway.resolved().models.len(), Alias::all().count());
+        assert_eq!(notices, [REHEARSED]);
+    }
+
+    #[test]
+    fn a_model_on_this_machine_needs_neither_key_nor_price_and_says_that_it_counts_as_nothing() {
+        let settings = of_flags("openai:whatever", Some("http://127.0.0.1:8089/v1"));
+        let (gateway, notices) = open(&settings, None).unwrap();
+        let model: ModelName = "openai:whatever".parse().unwrap();
+        assert!(gateway.resolved().prices[&model].is_free());
+        assert_eq!(
+            notices,
+            ["openai:whatever is served on this machine and has no price: it counts as $0"]
+        );
+        // A price that is known counts wherever the model is served.
+        let settings = of_flags("openai:gpt-5", Some("http://127.0.0.1:8089/v1"));
+        let (gateway, notices) = open(&settings, None).unwrap();
+        assert!(!gateway.resolved().prices[&"openai:gpt-5".parse().unwrap()].is_free());
+        assert_eq!(notices, [""; 0]);
+    }
+
+    #[test]
+    fn what_is_missing_for_a_model_is_said_with_the_cure() {
+        let key = Some("sk-12345678");
+        let mut quirk = of_flags("mine:x", None);
+        quirk.providers = "[mine]\ndialect = 'openai'\nbase_url = 'mine/v1'".parse().unwrap();
+        let mut file = of_flags("openai:gpt-5", None);
+        file.price_file = Some("/nowhere/prices.json".to_owned());
+        let errors = [
+            error(&of_flags("opnai:gpt-5", None), key),
+            error(&of_flags("openai:gpt-5-mni", None), key),
+            error(&of_flags("openai:gpt-5", None), None),
+            error(&of_flags("openai:gpt-5", Some("https://example.com/v1")), None),
+            error(&of_flags("openai:gpt-5", Some("localhost:80")), key),
+            error(&of_flags("replay:first", None), key),
+            error(&quirk, key),
+            error(&file, key),
+        ];
+        insta::assert_snapshot!(errors.join("\n"), @r#"
+        set up the models: find provider `opnai`; known are anthropic, deepseek, fireworks, gemini, llamacpp, ollama, openai, openrouter, vllm (The nearest is `openai`. A provider of your own is a table [providers.NAME] with dialect and base_url.)
+        set up the models: find a price for openai:gpt-5-mni (The nearest with a price is `openai:gpt-5-mini`. Add it to hone.toml, in USD for a million tokens: [prices."openai:gpt-5-mni"] input = 1.0, output = 4.0 (cache_read and cache_write may follow); a model that costs nothing says free = true. Or name a LiteLLM price file.)
+        set up the models: openai: no key: the variable OPENAI_API_KEY is not set (Set the variable in the environment or in `.env`.)
+        set up the models: openai: no key: the variable OPENAI_API_KEY is not set (Set the variable in the environment or in `.env`.)
+        set up provider `openai`: read the base URL `localhost:80`: its scheme is `localhost`, not http or https (It is written like https://api.openai.com/v1.)
+        replay run first: find the run first (There are no runs in /nowhere.)
+        set up provider `mine`: read the base URL `mine/v1`: relative URL without a base (It is written like https://api.openai.com/v1.)
+        read the price file /nowhere/prices.json: No such file or directory (os error 2) ()
+        "#);
+    }
+
+    #[test]
+    fn caps_come_from_the_budget_and_the_roles() {
+        let settings = Settings {
+            budget: Some(5.0),
+            caps: [(SpendRole::Overseer, 0.5)].into(),
+            ..Settings::default()
+        };
+        let (gateway, _) = open(&settings, None).unwrap();
+        let caps = &gateway.resolved().caps;
+        assert_eq!(caps.run, Some(NanoUsd::from_usd(5.0)));
+        assert_eq!(caps.roles, [(SpendRole::Overseer, NanoUsd::from_usd(0.5))].into());
+    }
+
+    #[test]
+    fn a_resumed_run_keeps_its_prices_and_addresses() {
+        let key = |_: &str| Some("sk-12345678".to_owned());
+        let mut settings = of_flags("openai:mine", Some("https://one.example/v1"));
+        let price = |input: f64| -> Table {
+            format!("[\"openai:mine\"]\ninput = {input:?}\noutput = 2.0").parse().unwrap()
+        };
+        settings.prices = price(1.0);
+        let first = set_up(&settings, None, None, &home(), key, "").unwrap().open().unwrap();
+        // What run.json says goes before what the tables say by then.
+        settings.prices = price(9.0);
+        settings.price_file = Some("/nowhere/prices.json".to_owned());
+        choose_base_url(&mut settings, "https://two.example/v1").unwrap();
+        let stored = serde_json::to_string(first.resolved()).unwrap();
+        let stored: ResolvedModels = serde_json::from_str(&stored).unwrap();
+        let resumed = set_up(&settings, Some(&stored), None, &home(), key, "").unwrap();
+        assert_eq!(resumed.open().unwrap().resolved(), first.resolved());
+    }
+
+    #[test]
+    fn a_run_with_recordings_can_be_replayed() {
+        let place = tempfile::tempdir().unwrap();
+        let home = Home::new(place.path(), place.path().join("cache"));
+        let run = place.path().join("first");
+        std::fs::create_dir_all(&run).unwrap();
+        std::fs::write(run.join("run.json"), "{}").unwrap();
+        let settings = of_flags("replay:first", None);
+        let set_up = || set_up(&settings, None, None, &home, |_| None, "");
+        let failure = set_up().unwrap_err();
+        assert!(format!("{:#}", failure.error).contains("it has no recordings in"));
+        std::fs::create_dir(run.join(RECORDINGS)).unwrap();
+        let setup = set_up().unwrap();
+        assert_eq!(setup.settings.replay, Some(run.join(RECORDINGS)));
+        setup.open().unwrap();
+    }
 }

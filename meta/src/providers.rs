@@ -49,3 +49,65 @@ pub async fn tell_outages(mut board: watch::Receiver<Option<Outage>>, say: impl 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hone_gateway::Problem;
+    use std::sync::{Arc, Mutex};
+
+    #[tokio::test]
+    async fn an_outage_is_told_once_and_its_end_too() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&told);
+        let (board, posted) = watch::channel(None);
+        let teller = tokio::spawn(tell_outages(posted, move |line| {
+            heard.lock().unwrap().push(line);
+        }));
+        let outage = |detail: &str| {
+            let problem = Problem::NoCredit { detail: detail.to_owned() };
+            let since = "2026-01-02T03:04:05Z".parse().unwrap();
+            Some(Outage { error: problem.at("openai"), since })
+        };
+        let heard = |lines: usize| {
+            let told = Arc::clone(&told);
+            async move {
+                while told.lock().unwrap().len() < lines {
+                    tokio::task::yield_now().await;
+                }
+            }
+        };
+        board.send_replace(outage("empty"));
+        heard(1).await;
+        board.send_replace(outage("empty"));
+        board.send_replace(None);
+        heard(2).await;
+        drop(board);
+        teller.await.unwrap();
+        let told = told.lock().unwrap().join("\n");
+        insta::assert_snapshot!(told, @r"
+        paused since 03:04:05 UTC: openai: out of credit: empty. Add credit to the account; the run goes on by itself once a call gets through.
+        going on: openai answers again
+        ");
+    }
+
+    #[tokio::test]
+    async fn a_provider_that_nobody_serves_is_named_before_anything_else_is_done() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // A port that was free a moment ago, and that nobody listens on now.
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut settings = crate::settings::Settings::default();
+        let url = format!("http://127.0.0.1:{port}/v1");
+        crate::models::choose_model(&mut settings, &"openai:x".parse().unwrap());
+        crate::models::choose_base_url(&mut settings, &url).unwrap();
+        let home = crate::home::Home::new("/nowhere", "/nowhere/cache");
+        let setup = crate::models::gateway_settings(&settings, None, None, &home).unwrap();
+        let failure = check_providers(&setup.open().unwrap()).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Provider);
+        let error = format!("{:#}", failure.error);
+        assert!(
+            error.starts_with("reach the provider of openai:x: openai: unreachable:"),
+            "{error}"
+        );
+    }
+}
