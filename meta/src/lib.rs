@@ -12,9 +12,11 @@
 //! | [`estimate`] | what a run may cost, and leave to spend it |
 //! | [`providers`] | whether providers answer, before and during a run |
 //! | [`trial`] | one agent on one job, under watch |
+//! | [`doctor`] | what this machine has and lacks |
 //! | [`cli`] | one file per command |
 
 pub mod cli;
+pub mod doctor;
 pub mod estimate;
 pub mod failure;
 pub mod home;

@@ -103,10 +103,26 @@ pub fn gateway_settings(
     record: Option<PathBuf>,
     home: &Home,
 ) -> Outcome<ModelSetup> {
-    let lookup = |name: &str| std::env::var_os(name).map(|key| key.to_string_lossy().into_owned());
-    // A file that is not there, or not readable, holds no keys; a missing key is told of by its name.
-    let dotenv = std::fs::read_to_string(DOTENV).unwrap_or_default();
-    set_up(settings, resumed, record, home, lookup, &dotenv)
+    set_up(settings, resumed, record, home, from_environment, &dotenv())
+}
+
+/// Names the variables of providers' keys that are set.
+pub fn set_keys(settings: &Settings) -> Outcome<Vec<String>> {
+    let profiles =
+        Profiles::with_changes(&settings.providers).map_err(|error| failure(error.into()))?;
+    let variables: BTreeSet<String> =
+        profiles.names().filter_map(|name| profiles.get(name).ok()?.key_variable.clone()).collect();
+    let keys = Keys::collect(variables.iter().map(String::as_str), from_environment, &dotenv());
+    Ok(variables.into_iter().filter(|variable| keys.get(variable).is_some()).collect())
+}
+
+fn from_environment(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|key| key.to_string_lossy().into_owned())
+}
+
+/// Reads the file of keys. One that is not there or cannot be read holds none; a missing key is told of by its name.
+fn dotenv() -> String {
+    std::fs::read_to_string(DOTENV).unwrap_or_default()
 }
 
 fn set_up(
