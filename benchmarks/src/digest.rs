@@ -14,6 +14,11 @@ pub struct Digest([u8; 32]);
 pub struct NoDigest(String);
 
 impl Digest {
+    /// Returns the bytes.
+    pub fn bytes(self) -> [u8; 32] {
+        self.0
+    }
+
     /// Returns the digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Digest(*blake3::hash(bytes).as_bytes())

@@ -62,6 +62,8 @@ pub struct Settings {
     pub repair: Repairs,
     /// What a change may be like.
     pub change: ChangeBounds,
+    /// What a child must pass before it is measured.
+    pub gate: GateSettings,
     /// Staged evaluation.
     pub evaluation: Evaluation,
     /// Weights, caps and penalty of the utility.
@@ -120,6 +122,7 @@ impl Default for Settings {
             },
             repair: Repairs::default(),
             change: ChangeBounds::default(),
+            gate: GateSettings::default(),
             evaluation: Evaluation::default(),
             utility: UtilitySettings::default(),
             overseer: hone_overseer::Settings::default(),
@@ -213,6 +216,24 @@ pub struct ChangeBounds {
 impl Default for ChangeBounds {
     fn default() -> Self {
         ChangeBounds { files: 200, lines: 20_000, tree_bytes: 16 << 20 }
+    }
+}
+
+/// What a child must pass before it is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GateSettings {
+    /// Whether its own tests are run.
+    pub tests: bool,
+    /// Seconds of one self-check.
+    pub seconds: f64,
+    /// US dollars of one self-check.
+    pub usd: f64,
+}
+
+impl Default for GateSettings {
+    fn default() -> Self {
+        GateSettings { tests: true, seconds: 300.0, usd: 1.0 }
     }
 }
 

@@ -1,0 +1,5 @@
+//! End-to-end tests: the real program, real sandboxes, a real archive, and models on loopback.
+
+mod bad_input;
+mod nonsense_model;
+mod rehearsal;
