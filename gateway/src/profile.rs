@@ -201,14 +201,22 @@ impl Profile {
         }
     }
 
-    /// Checks that the base URL is one of HTTP.
+    /// Checks that the base URL is one of HTTP, and holds nothing secret.
     pub fn check_base_url(&self) -> Result<(), BaseUrlError> {
         let wrong = |detail: String| BaseUrlError { url: self.base_url.clone(), detail };
         let url = reqwest::Url::parse(&self.base_url).map_err(|error| wrong(error.to_string()))?;
-        match url.scheme() {
-            "http" | "https" => Ok(()),
-            other => Err(wrong(format!("its scheme is `{other}`, not http or https"))),
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(wrong(format!("its scheme is `{}`, not http or https", url.scheme())));
         }
+        // It is stored with the run, and shown in errors.
+        if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
+            return Err(BaseUrlError {
+                url: format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default()),
+                detail: "it holds a name, a password or a query; a key belongs into a variable"
+                    .to_owned(),
+            });
+        }
+        Ok(())
     }
 
     /// Returns what is particular about one model: the provider's quirks, changed by the longest
@@ -291,7 +299,14 @@ mod tests {
         {
             assert_eq!(is_local(url), (false, true), "{url}");
         }
-        for url in ["127.0.0.1:8080/v1", "localhost", "", "ftp://127.0.0.1/"] {
+        for url in [
+            "127.0.0.1:8080/v1",
+            "localhost",
+            "",
+            "ftp://127.0.0.1/",
+            "http://u:p@127.0.0.1/v1",
+            "http://127.0.0.1/v1?key=k",
+        ] {
             assert!(!is_local(url).1, "{url}");
         }
     }

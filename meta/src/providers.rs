@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, FailureKind, Outcome};
 use hone_gateway::outage::Outage;
-use hone_gateway::{Gateway, ProviderError};
+use hone_gateway::{Gateway, Problem, ProviderError};
 use tokio::sync::watch;
 
 /// Looks whether every model's provider answers and takes its key, before anything else is done. No completion is
@@ -13,6 +13,8 @@ pub async fn check_providers(gateway: &Gateway) -> Outcome {
         .await
         .into_iter()
         .filter_map(|(model, checked)| Some((model.to_string(), checked.err()?)))
+        // A provider that is busy is there, and calls wait for their turn.
+        .filter(|(_, error)| !matches!(error.problem, Problem::RateLimited { .. }))
         .collect();
     let Some((model, first)) = failed.first() else { return Ok(()) };
     let others: Vec<String> =
@@ -53,7 +55,6 @@ pub async fn tell_outages(mut board: watch::Receiver<Option<Outage>>, say: impl 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hone_gateway::Problem;
     use std::sync::{Arc, Mutex};
 
     #[tokio::test]
