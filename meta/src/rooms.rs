@@ -1,7 +1,5 @@
 //! Fresh sandboxes for scoring: what `benchmarks` asks of a room, on top of an executor.
 
-use crate::failure::{Failure, Outcome};
-use crate::settings::SandboxChoice;
 use futures::future::BoxFuture;
 use hone_benchmarks::Digest;
 use hone_benchmarks::kind::Root;
@@ -14,12 +12,6 @@ use tokio_util::sync::CancellationToken;
 
 /// Where commands of a room on the host's programs start when they do not say.
 const WORK: &str = "/work";
-
-/// Returns the executor of a choice.
-pub async fn executor(_: SandboxChoice) -> Outcome<SharedExecutor> {
-    let reason = "this build of hone has no executor yet".to_owned();
-    Err(Failure::infrastructure(SandboxError::Unavailable { executor: "docker", reason }))
-}
 
 /// Returns the limits of a verifier's sandbox: wide, since what a verdict needs is not for the agent to save.
 pub fn verifier_limits(memory_bytes: u64) -> Limits {

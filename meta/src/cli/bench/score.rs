@@ -5,6 +5,7 @@ use super::{Context, failures};
 use crate::cli::Console;
 use crate::failure::{Failure, FailureKind, OrFail, Outcome};
 use crate::rooms::{self, ExecutorRooms};
+use crate::session;
 use hone_benchmarks::Suite;
 use hone_benchmarks::swe::import::{ImportRequest, import};
 use hone_benchmarks::swe::json::PyString;
@@ -86,8 +87,9 @@ async fn swe(arguments: ScoreArguments, context: &Context) -> Outcome {
     };
     let cancelled = CancellationToken::new();
     let limits = rooms::verifier_limits(arguments.memory << 20);
-    let executor = rooms::executor(context.settings.sandbox).await?;
-    let rooms = ExecutorRooms::new(executor).with_limits(limits).with_cancellation(cancelled.clone());
+    let executor = session::executor(context.settings.sandbox, &arguments.run_id).await?;
+    let rooms =
+        ExecutorRooms::new(executor).with_limits(limits).with_cancellation(cancelled.clone());
     let options = ScoreOptions {
         dataset: suite.name().to_owned(),
         created_at: jiff::Timestamp::now().to_string(),
