@@ -8,11 +8,13 @@
 //! | [`contract`] | what a sandbox is asked and what it answers |
 //! | [`capture`] | output of bounded size |
 //! | [`pantry`] | crates that an agent may use, beside the toolchain |
+//! | [`image`] | images that are made, pulled and evicted |
 //! | [`child`] | builds and tests agents in sandboxes |
 
 pub mod capture;
 pub mod child;
 pub mod contract;
+pub mod image;
 pub mod pantry;
 
 pub use capture::Captured;
