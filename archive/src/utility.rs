@@ -1,5 +1,7 @@
 //! The utility of a trial (arXiv 2504.15228, section 3).
 
+use crate::identity::NanoUsd;
+use crate::record::Outcome;
 use serde::{Deserialize, Serialize};
 
 /// Weights, caps and penalty of the utility.
@@ -41,5 +43,10 @@ impl UtilitySettings {
         let time = 1.0 - (seconds / self.time_cap_seconds).min(1.0);
         let utility = self.score_weight * score + self.cost_weight * cost + self.time_weight * time;
         if timed_out { utility * (1.0 - self.timeout_penalty) } else { utility }
+    }
+
+    /// Computes the utility of an outcome; none where it was not scored.
+    pub fn of_outcome(&self, outcome: &Outcome, cost: NanoUsd, seconds: f64) -> Option<f64> {
+        outcome.score().map(|score| self.of_trial(score, cost.usd(), seconds, outcome.timed_out()))
     }
 }

@@ -1,23 +1,10 @@
 //! CSV: one row per trial, one row per version.
 
-use crate::record::{Record, Trial};
+use super::{ExportError, for_each_trial};
+use crate::Archive;
+use crate::record::Trial;
 use crate::state::{AgentSummary, Eligibility};
-use crate::{Archive, ArchiveError};
 use std::io::Write;
-
-/// A failure to write a table.
-#[derive(Debug, thiserror::Error)]
-pub enum ExportError {
-    /// The archive could not be read.
-    #[error(transparent)]
-    Archive(#[from] ArchiveError),
-    /// The table could not be written.
-    #[error("write the table")]
-    Csv(#[from] csv::Error),
-    /// The file could not be written.
-    #[error("write the table")]
-    File(#[from] std::io::Error),
-}
 
 /// Writes every trial's record, repeats included, in the order of the ledger.
 pub fn trials_csv(archive: &Archive, to: impl Write) -> Result<(), ExportError> {
@@ -45,31 +32,15 @@ pub fn trials_csv(archive: &Archive, to: impl Write) -> Result<(), ExportError> 
         "run",
         "time",
     ])?;
-    let mut result = Ok(());
-    let mut conditions = std::collections::HashMap::new();
-    archive.for_each_record(|entry| match entry.record {
-        Record::Conditions(stated) => {
-            conditions.insert(stated.conditions, stated.content.utility);
-        }
-        Record::Trial(trial) if result.is_ok() => {
-            let settings = conditions.get(&trial.conditions).copied().unwrap_or_default();
-            result = write_trial(&mut table, &trial, &settings);
-        }
-        _ => {}
-    })?;
-    result?;
+    for_each_trial(archive, |_, trial, utility| Ok(write_trial(&mut table, trial, utility)?))?;
     Ok(table.flush()?)
 }
 
 fn write_trial(
     table: &mut csv::Writer<impl Write>,
     trial: &Trial,
-    settings: &crate::UtilitySettings,
+    utility: Option<f64>,
 ) -> Result<(), csv::Error> {
-    let score = trial.outcome.score();
-    let utility = score.map(|score| {
-        settings.of_trial(score, trial.cost.usd(), trial.seconds, trial.outcome.timed_out())
-    });
     table.write_record([
         trial.agent.to_string(),
         trial.tree.to_string(),
@@ -78,7 +49,7 @@ fn write_trial(
         trial.problem.clone(),
         trial.epoch.to_string(),
         trial.outcome.name().to_owned(),
-        optional(score),
+        optional(trial.outcome.score()),
         optional(utility),
         trial.usage.input.to_string(),
         trial.usage.cache_read.to_string(),

@@ -64,6 +64,21 @@ pub enum Damage {
     },
 }
 
+impl Damage {
+    /// Tells whether records may be missing that had been acknowledged. The torn end of a journal is what a
+    /// crash leaves of a record that was not.
+    pub fn lost_records(&self) -> bool {
+        match self {
+            Damage::TornJournal { .. } | Damage::LostReference { .. } => false,
+            Damage::BrokenLines { .. }
+            | Damage::LostTip { .. }
+            | Damage::LostSegment { .. }
+            | Damage::StrangeRecord { .. }
+            | Damage::LostVersion { .. } => true,
+        }
+    }
+}
+
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -33,9 +33,7 @@ impl Cell {
         problem: u32,
         settings: &UtilitySettings,
     ) -> Self {
-        let utility = trial.outcome.score().map(|score| {
-            settings.of_trial(score, trial.cost.usd(), trial.seconds, trial.outcome.timed_out())
-        });
+        let utility = settings.of_outcome(&trial.outcome, trial.cost, trial.seconds);
         Cell {
             suite,
             problem,
