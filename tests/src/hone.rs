@@ -94,6 +94,11 @@ impl Hone {
         }
         for name in [
             "HONE_HOME",
+            "HONE_MODEL",
+            "HONE_BASE_URL",
+            "HONE_BUDGET",
+            "HONE_SANDBOX",
+            "HONE_WORKERS",
             "OPENAI_API_KEY",
             "ANTHROPIC_API_KEY",
             "XDG_CONFIG_HOME",

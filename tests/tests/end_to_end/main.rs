@@ -2,5 +2,6 @@
 
 mod archive;
 mod bad_input;
+mod machine;
 mod nonsense_model;
 mod rehearsal;
