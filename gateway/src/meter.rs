@@ -37,10 +37,11 @@ impl MeterReading {
     }
 
     /// Returns the time of a trial in seconds, given how long it took on the wall: without
-    /// waiting, and with the models' own time in the place of the wall's.
+    /// waiting, and with the models' own time in the place of the wall's. Calls that are made at
+    /// the same time may together take longer on the wall than the trial.
     pub fn trial_seconds(&self, elapsed: Duration) -> f64 {
-        let own = elapsed.saturating_sub(self.waiting_time).saturating_sub(self.wall_time);
-        (own + self.model_time).as_secs_f64()
+        let awake = elapsed.saturating_sub(self.waiting_time).as_secs_f64();
+        (awake + self.model_time.as_secs_f64() - self.wall_time.as_secs_f64()).max(0.0)
     }
 }
 
@@ -153,5 +154,10 @@ mod tests {
             ..MeterReading::default()
         };
         assert_eq!(reading.trial_seconds(Duration::from_secs(30)), 16.0);
+        // Three calls of a real model, at the same time.
+        let of_calls = Duration::from_secs(3 * 9);
+        let reading =
+            MeterReading { model_time: of_calls, wall_time: of_calls, ..MeterReading::default() };
+        assert_eq!(reading.trial_seconds(Duration::from_secs(10)), 10.0);
     }
 }
