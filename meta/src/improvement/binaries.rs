@@ -36,7 +36,7 @@ pub enum BinaryError {
 #[derive(Clone)]
 pub struct Binaries {
     builder: Arc<ChildBuilder>,
-    base: Base,
+    seed: Base,
     folder: PathBuf,
 }
 
@@ -50,21 +50,23 @@ pub struct Made {
 
 impl Binaries {
     /// Keeps programs in a folder of the cache.
-    pub fn new(builder: ChildBuilder, base: Base, cache: &Path) -> std::io::Result<Self> {
+    pub fn new(builder: ChildBuilder, seed: Base, cache: &Path) -> std::io::Result<Self> {
         let folder = cache.join("binaries");
         std::fs::create_dir_all(&folder)?;
-        Ok(Binaries { builder: Arc::new(builder), base, folder })
+        Ok(Binaries { builder: Arc::new(builder), seed, folder })
     }
 
-    /// Builds a source; the program is put at a path. A failed build is its log.
+    /// Builds a source from the compiled dependencies of another; the program is put at a path. A failed build is its
+    /// log.
     pub async fn build(
         &self,
         harness: &Harness,
         purpose: &str,
         source: &Path,
         program: &Path,
+        base: &Base,
     ) -> Result<Result<Made, String>, SandboxError> {
-        let mut target = self.builder.target_for(&self.base).await?;
+        let mut target = self.builder.target_for(base).await?;
         let request = request(harness, purpose, source);
         match self.builder.build(request, &mut target, program).await? {
             Built::Ok { binary, .. } => Ok(Ok(Made { program: binary, target })),
@@ -83,9 +85,19 @@ impl Binaries {
         self.builder.run_tests(request(harness, purpose, source), target).await
     }
 
+    /// Returns the compiled dependencies of a source, or those of the seed where they were not kept.
+    pub async fn base(&self, source: &Path) -> Result<Base, SandboxError> {
+        Ok(self.builder.kept(source).await?.unwrap_or_else(|| self.seed.clone()))
+    }
+
+    /// Keeps the build output of a source for its children.
+    pub async fn keep_base(&self, source: &Path, target: Target) -> Result<Base, SandboxError> {
+        self.builder.keep(source, target).await
+    }
+
     /// Makes what an editor needs to build a source in its own sandbox.
     pub async fn workshop(&self, source: &Path) -> Result<hone_sandbox::Workshop, SandboxError> {
-        self.builder.workshop(source, &self.base).await
+        self.builder.workshop(source, &self.base(source).await?).await
     }
 
     /// Returns the program of a version.
@@ -103,7 +115,8 @@ impl Binaries {
         let source = work.path().join("source");
         archive.checkout(agent, &source)?;
         let program = work.path().join("program");
-        match self.build(harness, &format!("agent {agent}"), &source, &program).await? {
+        let base = self.base(&source).await?;
+        match self.build(harness, &format!("agent {agent}"), &source, &program, &base).await? {
             Ok(made) => Ok(self.keep(&made.program, archive.version(agent)?.tree)?),
             Err(log) => Err(BinaryError::NotBuilt { agent, log }),
         }

@@ -17,7 +17,7 @@ use hone_benchmarks::nav::{NavData, Place, SymbolKind};
 use hone_benchmarks::suite::Draft;
 use hone_benchmarks::{Problem, ProblemId, Source, Suite, SuiteError};
 use hone_protocol::Role;
-use hone_sandbox::SandboxError;
+use hone_sandbox::{Base, SandboxError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ pub struct Candidate<'a> {
     /// Its source.
     pub source: &'a Path,
     /// Its program and build output.
-    pub made: &'a mut Made,
+    pub made: Made,
 }
 
 /// Sums what the gate's jobs took.
@@ -88,20 +88,31 @@ pub struct Spent {
 pub async fn hold(
     harness: &Harness,
     binaries: &Binaries,
-    child: &mut Candidate<'_>,
+    mut child: Candidate<'_>,
     spent: &mut Spent,
 ) -> Result<Passage, GateError> {
     if harness.settings.gate.tests
-        && let Some(failed) = own_tests(harness, binaries, child).await?
+        && let Some(failed) = own_tests(harness, binaries, &mut child).await?
     {
         return Ok(failed);
     }
     for suite in [trivial_edit()?, trivial_navigation()?] {
-        if let Some(failed) = solves(harness, child, suite, spent).await? {
+        if let Some(failed) = solves(harness, &child, suite, spent).await? {
             return Ok(failed);
         }
     }
-    edits_itself(harness, binaries, child, spent).await
+    let Candidate { made: Made { program, target }, source, .. } = child;
+    let base = binaries.keep_base(source, target).await?;
+    let editor = Editor { agent: child.agent, iteration: child.iteration, source, program: &program };
+    edits_itself(harness, binaries, &editor, &base, spent).await
+}
+
+/// A child that is to edit its own source.
+struct Editor<'a> {
+    agent: AgentNumber,
+    iteration: u32,
+    source: &'a Path,
+    program: &'a Path,
 }
 
 async fn own_tests(
@@ -181,7 +192,8 @@ async fn solves(
 async fn edits_itself(
     harness: &Harness,
     binaries: &Binaries,
-    child: &Candidate<'_>,
+    child: &Editor<'_>,
+    base: &Base,
     spent: &mut Spent,
 ) -> Result<Passage, GateError> {
     let work = harness.directory("gate")?;
@@ -200,7 +212,7 @@ async fn edits_itself(
             role: Role::Solve,
             editor: child.agent,
             iteration: child.iteration,
-            program: &child.made.program,
+            program: child.program,
             statement,
             limits: limits(harness),
             source: &source,
@@ -226,7 +238,7 @@ async fn edits_itself(
         });
     }
     let program = work.path().join("program");
-    match binaries.build(harness, "its own edit", &source, &program).await? {
+    match binaries.build(harness, "its own edit", &source, &program, base).await? {
         Ok(_) => Ok(Passage::Passed),
         Err(log) => Ok(Passage::Failed {
             reason: "what it made of its own source does not build".to_owned(),

@@ -366,7 +366,11 @@ impl Run<'_> {
             let work = harness.directory("child")?;
             let agent = self.archive.read(|state| next_number(state.versions.keys().last()))?;
             let (purpose, program) = (format!("agent {agent}"), work.path().join("program"));
-            let mut made = match self.binaries.build(harness, &purpose, &tree, &program).await? {
+            let parent = work.path().join("parent");
+            self.archive.checkout(iteration.base, &parent)?;
+            let base = self.binaries.base(&parent).await?;
+            let built = self.binaries.build(harness, &purpose, &tree, &program, &base).await?;
+            let made = match built {
                 Ok(made) => made,
                 Err(_) if harness.interrupted.is_cancelled() => {
                     return Err(Pause::End(RunEnd::Stopped));
@@ -382,9 +386,8 @@ impl Run<'_> {
             };
             self.progress.tell(RunEvent::Step { iteration: number, step: "gate" });
             let mut spent = Spent::default();
-            let mut candidate =
-                Candidate { agent, iteration: number, source: &tree, made: &mut made };
-            let passage = gate::hold(harness, self.binaries, &mut candidate, &mut spent).await;
+            let candidate = Candidate { agent, iteration: number, source: &tree, made };
+            let passage = gate::hold(harness, self.binaries, candidate, &mut spent).await;
             draft.cost = NanoUsd(draft.cost.0 + spent.cost);
             draft.seconds += spent.seconds;
             return match passage? {

@@ -1,7 +1,7 @@
 //! The compiled dependencies of the seed, made once per machine and shared by every child.
 
 use super::freshness::{self, Sources};
-use super::target::open_lock;
+use super::target::{Target, locked, open_lock};
 use super::{BINARY, BuildRequest, ChildBuilder, blocking, file, run_cargo};
 use crate::contract::{Ending, SandboxError};
 use crate::pantry::Pantry;
@@ -13,6 +13,10 @@ use tokio_util::sync::CancellationToken;
 const COLD_BUILD: Duration = Duration::from_secs(3600);
 /// How often a process looks whether another one has finished the base.
 const LOOK: Duration = Duration::from_millis(200);
+/// So many bases are kept; each takes some hundred megabytes.
+const BASES: usize = 8;
+/// A base that was used within this time is not removed.
+const IN_USE: Duration = Duration::from_secs(600);
 /// Part of the digest: changes when the layout of a base does.
 const LAYOUT: &str = "base 1";
 
@@ -137,6 +141,43 @@ impl ChildBuilder {
         })
     }
 
+    /// Finds what was kept of a source.
+    ///
+    /// # Errors
+    /// Returns an error when the source or the cache cannot be read.
+    pub async fn kept(&self, source: &Path) -> Result<Option<Base>, SandboxError> {
+        let source = source.to_owned();
+        let digest = self.base_digest(&blocking(move || Sources::read(&source)).await?);
+        Base::stored(&self.cache.join("compiled").join(&digest), &digest)
+    }
+
+    /// Keeps the build output of a source, so that its children start from it. What was used least recently makes
+    /// room.
+    ///
+    /// # Errors
+    /// Returns an error when the source cannot be read or the cache cannot be written.
+    pub async fn keep(&self, source: &Path, mut target: Target) -> Result<Base, SandboxError> {
+        let source = source.to_owned();
+        let digest = self.base_digest(&blocking(move || Sources::read(&source)).await?);
+        let parent = self.cache.join("compiled");
+        std::fs::create_dir_all(&parent).map_err(file("create", &parent))?;
+        let folder = parent.join(&digest);
+        let _lock = locked(&parent.join(format!("{digest}.lock")))?;
+        if let Some(base) = Base::stored(&folder, &digest)? {
+            return Ok(base);
+        }
+        make_room(&parent)?;
+        let building = parent.join(format!("{digest}.building"));
+        remove(&building)?;
+        std::fs::create_dir_all(&building).map_err(file("create", &building))?;
+        let sources = target.built().clone();
+        target.move_to(&building.join("target"))?;
+        finish(&building, &sources)?;
+        remove(&folder)?;
+        std::fs::rename(&building, &folder).map_err(file("move into place", &folder))?;
+        Ok(Base { folder, digest, built: sources })
+    }
+
     /// Digests everything that decides what the compiled dependencies are.
     fn base_digest(&self, sources: &Sources) -> String {
         let text = format!(
@@ -198,15 +239,40 @@ impl ChildBuilder {
                 return Err(BaseError::NotBuilt { log: self.with_notes(log, &ending), ending });
             }
         }
-        // It must never pass for the binary of a child that makes none. Cargo puts it back from `deps`.
-        let binary = target.join(BINARY);
-        std::fs::remove_file(&binary).map_err(file("remove", &binary))?;
-        let path = building.join("sources.json");
-        let json = serde_json::to_vec(&sources)
-            .map_err(|error| file("write", &path)(std::io::Error::other(error)))?;
-        std::fs::write(&path, json).map_err(file("write", &path))?;
-        Ok(())
+        Ok(finish(building, &sources)?)
     }
+}
+
+/// Makes build output a base: without the binary, and with the sources that it was made of.
+fn finish(building: &Path, sources: &Sources) -> Result<(), SandboxError> {
+    // It must never pass for the binary of a child that makes none. Cargo puts it back from `deps`.
+    let binary = building.join("target").join(BINARY);
+    std::fs::remove_file(&binary).map_err(file("remove", &binary))?;
+    let path = building.join("sources.json");
+    let json = serde_json::to_vec(sources)
+        .map_err(|error| file("write", &path)(std::io::Error::other(error)))?;
+    std::fs::write(&path, json).map_err(file("write", &path))
+}
+
+/// Removes bases that were used least recently, until there is room for one more.
+fn make_room(parent: &Path) -> Result<(), SandboxError> {
+    let mut bases = Vec::new();
+    for entry in std::fs::read_dir(parent).map_err(file("list", parent))?.flatten() {
+        let path = entry.path();
+        let used = path.metadata().and_then(|data| data.modified());
+        if let (true, Ok(used)) = (path.join("sources.json").is_file(), used) {
+            bases.push((used, path));
+        }
+    }
+    bases.sort();
+    let surplus = (bases.len() + 1).saturating_sub(BASES);
+    for (used, path) in bases.into_iter().take(surplus) {
+        // Another process may be copying one that it took a moment ago.
+        if used.elapsed().is_ok_and(|age| age > IN_USE) {
+            remove(&path)?;
+        }
+    }
+    Ok(())
 }
 
 fn remove(folder: &Path) -> Result<(), SandboxError> {

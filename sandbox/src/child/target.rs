@@ -54,6 +54,15 @@ impl Target {
         self.folder.as_ref().map_or(Path::new(""), |folder| folder.path())
     }
 
+    /// Moves the folder to another place of the cache; what is left is empty.
+    pub(super) fn move_to(&mut self, place: &Path) -> Result<(), SandboxError> {
+        let Some(folder) = self.folder.take() else { return Ok(()) };
+        std::fs::rename(folder.path(), place).map_err(file("move", place))?;
+        // There is nothing left to remove.
+        let _ = folder.keep();
+        Ok(())
+    }
+
     /// Returns what cargo has certainly compiled in it.
     pub(super) fn built(&self) -> &Sources {
         &self.built
