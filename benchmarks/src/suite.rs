@@ -349,6 +349,14 @@ impl Suite {
         Suite { manifest, files: Arc::clone(&self.files) }
     }
 
+    /// Returns the suite with an option of its kind set. The digest changes with it.
+    pub fn with_option(&self, name: &str, value: &str) -> Self {
+        let mut manifest = self.manifest.clone();
+        manifest.options.insert(name.to_owned(), value.to_owned());
+        manifest.digest = digest(&manifest);
+        Suite { manifest, files: Arc::clone(&self.files) }
+    }
+
     /// Returns the manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest

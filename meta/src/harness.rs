@@ -8,6 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio_util::sync::CancellationToken;
 
+/// The folder of a run in which jobs have their directories.
+pub const WORK: &str = "work";
+
+/// How the folders of sockets begin, among other temporary files; the number of the process follows.
+pub const SOCKETS: &str = "hone-doors-";
+
 /// What every job of a process works with. It is cheap to clone.
 #[derive(Clone)]
 pub struct Harness {
@@ -47,7 +53,7 @@ impl Harness {
         std::fs::create_dir_all(traces)?;
         // A unix socket's path has at most 107 bytes; a home may be longer than that.
         let sockets = tempfile::Builder::new()
-            .prefix(&format!("hone-doors-{}-", std::process::id()))
+            .prefix(&format!("{SOCKETS}{}-", std::process::id()))
             .tempdir()?;
         Ok(Harness {
             gateway,

@@ -15,6 +15,7 @@
 //! | [`models`], [`providers`] | from settings to a gateway, with keys from the environment; whether providers answer |
 //! | [`estimate`] | what a run may cost, and leave to spend it |
 //! | [`home`] | where runs, suites and caches lie |
+//! | [`leftovers`] | what dead processes left behind |
 //! | [`doctor`] | what this machine has and lacks |
 //! | [`progress`], [`display`] | what a run tells while it goes on; tables for people |
 //! | [`failure`] | how a command ends: kinds of failures, hints, exit codes |
@@ -28,6 +29,7 @@ pub mod failure;
 pub mod harness;
 pub mod home;
 pub mod improvement;
+pub mod leftovers;
 pub mod models;
 pub mod progress;
 pub mod providers;

@@ -1,22 +1,162 @@
-//! stub
+//! Fresh sandboxes for scoring: what `benchmarks` asks of a room, on top of an executor.
+
 use futures::future::BoxFuture;
-use hone_benchmarks::room::*;
-use hone_sandbox::SharedExecutor;
-pub struct ExecutorRooms(SharedExecutor);
+use hone_benchmarks::Digest;
+use hone_benchmarks::kind::Root;
+use hone_benchmarks::room::{Call, Ended, Ending, Room, RoomError, Rooms};
+use hone_sandbox as sandbox;
+use hone_sandbox::{Limits, Sandbox, SandboxError, SandboxSpec, SharedExecutor};
+use std::collections::BTreeMap;
+use std::path::Path;
+use tokio_util::sync::CancellationToken;
+
+/// Where commands of a room on the host's programs start when they do not say.
+const WORK: &str = "/work";
+
+/// Returns the limits of a verifier's sandbox: wide, since what a verdict needs is not for the agent to save.
+pub fn verifier_limits(memory_bytes: u64) -> Limits {
+    Limits { memory_bytes, processes: 4096, disk_bytes: 16 << 30, ..Limits::default() }
+}
+
+/// Opens fresh sandboxes for verifiers. They see nothing of the host but its programs.
+#[derive(Clone)]
+pub struct ExecutorRooms {
+    executor: SharedExecutor,
+    limits: Limits,
+    cancelled: CancellationToken,
+    built: BTreeMap<Digest, String>,
+}
+
 impl ExecutorRooms {
-    pub fn new(e: SharedExecutor) -> Self {
-        Self(e)
+    /// Makes rooms with the default limits that nobody cancels.
+    pub fn new(executor: SharedExecutor) -> Self {
+        ExecutorRooms {
+            executor,
+            limits: Limits::default(),
+            cancelled: CancellationToken::new(),
+            built: BTreeMap::new(),
+        }
+    }
+
+    /// Sets what each room may use.
+    pub fn with_limits(self, limits: Limits) -> Self {
+        ExecutorRooms { limits, ..self }
+    }
+
+    /// Ends what runs in the rooms when the token is cancelled.
+    pub fn with_cancellation(self, cancelled: CancellationToken) -> Self {
+        ExecutorRooms { cancelled, ..self }
+    }
+
+    /// Says which image was built from the Dockerfile in a tree of a suite's files.
+    pub fn with_built(mut self, tree: Digest, image: impl Into<String>) -> Self {
+        self.built.insert(tree, image.into());
+        self
+    }
+
+    async fn create(
+        &self,
+        root: sandbox::Root,
+        workdir: &str,
+        label: &str,
+    ) -> Result<Box<dyn Room>, RoomError> {
+        let spec = SandboxSpec {
+            root,
+            limits: self.limits,
+            ..SandboxSpec::new(label.to_owned(), workdir.to_owned())
+        };
+        let created = tokio::select! {
+            biased;
+            () = self.cancelled.cancelled() => return Err(RoomError::Cancelled),
+            created = self.executor.create(spec) => created,
+        };
+        let sandbox = created.map_err(room_error)?;
+        Ok(Box::new(ExecutorRoom { sandbox, cancelled: self.cancelled.clone() }))
     }
 }
+
 impl Rooms for ExecutorRooms {
-    fn provide<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<(), RoomError>> {
-        Box::pin(async { Ok(()) })
+    fn provide<'a>(&'a self, image: &'a str) -> BoxFuture<'a, Result<(), RoomError>> {
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                () = self.cancelled.cancelled() => Err(RoomError::Cancelled),
+                provided = self.executor.provide(image) => provided.map_err(room_error),
+            }
+        })
     }
+
     fn open<'a>(
         &'a self,
-        _: &'a str,
-        _: &'a str,
+        image: &'a str,
+        label: &'a str,
     ) -> BoxFuture<'a, Result<Box<dyn Room>, RoomError>> {
-        Box::pin(async { Err(RoomError::Cancelled) })
+        Box::pin(self.create(sandbox::Root::Image(image.to_owned()), "/tmp", label))
+    }
+
+    fn open_root<'a>(
+        &'a self,
+        root: &'a Root,
+        label: &'a str,
+    ) -> BoxFuture<'a, Result<Box<dyn Room>, RoomError>> {
+        Box::pin(async move {
+            match root {
+                Root::Host => self.create(sandbox::Root::Host, WORK, label).await,
+                Root::Image(image) => self.open(image, label).await,
+                Root::Dockerfile(tree) => match self.built.get(tree) {
+                    Some(image) => self.open(image, label).await,
+                    None => Err(RoomError::Engine(format!(
+                        "the image of the Dockerfile in {tree} was not built"
+                    ))),
+                },
+            }
+        })
+    }
+}
+
+/// One fresh sandbox.
+struct ExecutorRoom {
+    sandbox: Box<dyn Sandbox>,
+    cancelled: CancellationToken,
+}
+
+impl Room for ExecutorRoom {
+    fn run(&self, call: Call) -> BoxFuture<'_, Result<Ended, RoomError>> {
+        Box::pin(async move {
+            let command = sandbox::Command {
+                cwd: Some(call.cwd),
+                output_bytes: call.output_limit,
+                cancelled: self.cancelled.clone(),
+                ..sandbox::Command::new(call.argv, call.timeout)
+            };
+            let outcome = self.sandbox.run(command).await.map_err(room_error)?;
+            let ending = match outcome.ending {
+                sandbox::Ending::Exited(code) => Ending::Exited(code),
+                sandbox::Ending::Signaled(signal) => Ending::Signaled(signal),
+                sandbox::Ending::TimedOut => Ending::TimedOut,
+                sandbox::Ending::OutOfMemory => Ending::OutOfMemory,
+                sandbox::Ending::NotStarted(why) => Ending::NotStarted(why),
+                sandbox::Ending::Cancelled => return Err(RoomError::Cancelled),
+            };
+            let sandbox::Captured { head: mut output, tail, dropped } = outcome.stdout;
+            output.extend_from_slice(&tail);
+            Ok(Ended { ending, output, dropped, elapsed: outcome.elapsed })
+        })
+    }
+
+    fn copy_in<'a>(&'a self, from: &'a Path, to: &'a str) -> BoxFuture<'a, Result<(), RoomError>> {
+        Box::pin(async move { self.sandbox.copy_in(from, to).await.map_err(room_error) })
+    }
+
+    fn close(self: Box<Self>) -> BoxFuture<'static, Result<(), RoomError>> {
+        Box::pin(async move { self.sandbox.destroy().await.map_err(room_error) })
+    }
+}
+
+fn room_error(error: SandboxError) -> RoomError {
+    match error {
+        SandboxError::NoImage { image, reason } => RoomError::NoImage { image, why: reason },
+        SandboxError::File { ref source, .. } => RoomError::Engine(format!("{error}: {source}")),
+        other => RoomError::Engine(other.to_string()),
     }
 }

@@ -1,7 +1,7 @@
 //! A process that drives a run: its lock, its signals, and all parts put together.
 
 use crate::failure::{Failure, FailureKind, OrFail, Outcome};
-use crate::harness::Harness;
+use crate::harness::{Harness, WORK};
 use crate::home::{Home, RunFolder};
 use crate::improvement::binaries::Binaries;
 use crate::improvement::evaluation::Measure;
@@ -137,7 +137,7 @@ impl Session {
             false => Archive::create(&folder.archive()).or_fail(io)?,
         };
         let resumed = archive.read(|state| state.runs.contains(&file.run)).or_fail(io)?;
-        let work = folder.root().join("work");
+        let work = folder.root().join(WORK);
         let harness = Harness::new(
             gateway,
             executor,

@@ -9,7 +9,7 @@ mod freshness;
 mod target;
 
 pub use base::{Base, BaseError};
-pub use target::{Target, sweep};
+pub use target::{Target, abandoned, sweep};
 
 use crate::contract::{
     Command, Ending, Limits, Mount, Root, Sandbox, SandboxError, SandboxSpec, SharedExecutor,

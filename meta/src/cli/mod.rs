@@ -54,7 +54,7 @@ enum Command {
     /// Runs improvement iterations
     Run(run::RunArguments),
     /// Lists, makes, runs and scores benchmarks
-    Bench(bench::BenchArguments),
+    Bench(Box<bench::BenchArguments>),
     /// Looks into the archive of versions
     Archive(archive::ArchiveArguments),
     /// Tells what the overseer saw and did
@@ -130,7 +130,7 @@ fn context(global: &GlobalArguments, console: Console) -> Outcome<Context> {
 async fn run(command: Command, context: Context) -> Outcome {
     match command {
         Command::Run(arguments) => run::run(arguments, context).await,
-        Command::Bench(arguments) => bench::run(arguments, context).await,
+        Command::Bench(arguments) => bench::run(*arguments, context).await,
         Command::Archive(arguments) => archive::run(arguments, context).await,
         Command::Audit(arguments) => audit::run(arguments, context).await,
         Command::Prove(arguments) => prove::run(arguments, context).await,

@@ -103,7 +103,8 @@ pub async fn hold(
     }
     let Candidate { made: Made { program, target }, source, .. } = child;
     let base = binaries.keep_base(source, target).await?;
-    let editor = Editor { agent: child.agent, iteration: child.iteration, source, program: &program };
+    let editor =
+        Editor { agent: child.agent, iteration: child.iteration, source, program: &program };
     edits_itself(harness, binaries, &editor, &base, spent).await
 }
 

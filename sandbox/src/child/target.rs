@@ -180,22 +180,36 @@ pub fn sweep(cache: &Path) -> Result<Vec<PathBuf>, SandboxError> {
     std::fs::create_dir_all(&parent).map_err(file("create", &parent))?;
     // A nest is made under the same lock, so one without a lock of its own is never half made.
     let _guard = locked(&parent.join(".lock"))?;
-    let mut removed = Vec::new();
+    let abandoned = abandoned(cache)?;
+    for path in &abandoned {
+        std::fs::remove_dir_all(path).map_err(file("remove", path))?;
+    }
+    Ok(abandoned)
+}
+
+/// Finds what dead processes left of their builds in a cache.
+///
+/// # Errors
+/// Returns an error when the cache cannot be read.
+pub fn abandoned(cache: &Path) -> Result<Vec<PathBuf>, SandboxError> {
+    let parent = nests(cache);
+    if !parent.exists() {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
     for entry in std::fs::read_dir(&parent).map_err(file("list", &parent))? {
         let path = entry.map_err(file("list", &parent))?.path();
         let is_nest =
             path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"nest-"));
-        if !is_nest {
-            continue;
-        }
-        let is_alive = std::fs::File::open(path.join("lock"))
-            .is_ok_and(|lock| matches!(lock.try_lock(), Err(std::fs::TryLockError::WouldBlock)));
-        if !is_alive {
-            std::fs::remove_dir_all(&path).map_err(file("remove", &path))?;
-            removed.push(path);
+        let is_alive = || {
+            let lock = std::fs::File::open(path.join("lock"));
+            lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(std::fs::TryLockError::WouldBlock)))
+        };
+        if is_nest && !is_alive() {
+            found.push(path);
         }
     }
-    Ok(removed)
+    Ok(found)
 }
 
 fn nests(cache: &Path) -> PathBuf {
@@ -233,6 +247,7 @@ mod tests {
         let foreign = nests(cache.path()).join("foreign");
         std::fs::create_dir(&foreign).unwrap();
 
+        assert_eq!(abandoned(cache.path()).unwrap(), std::slice::from_ref(&dead));
         assert_eq!(sweep(cache.path()).unwrap(), [dead]);
         assert!(alive.folder.exists());
         assert!(foreign.exists());
