@@ -54,7 +54,10 @@ pub fn build(request: &BuildRequest<'_>) -> Result<Suite, BuildError> {
             }
         }
         Origin::Pypi { package, versions } => {
-            let wheels = Wheels::open(package, &pypi::fetch(package, versions, request.wheels)?)?;
+            // Edits are what changed between releases; uses of names are found in one.
+            let most = if kind == "edit" { pypi::RELEASES } else { 1 };
+            let paths = pypi::fetch(package, versions, most, request.wheels)?;
+            let wheels = Wheels::open(package, &paths)?;
             match kind {
                 "edit" => crate::edit::build::build(name, &wheels, count, seed),
                 _ => crate::nav::build::build(name, &wheels.snapshot()?, count, seed),

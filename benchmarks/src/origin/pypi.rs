@@ -7,8 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-/// How many releases are taken where none are named.
+/// How many releases edits are made from where none are named.
 pub const RELEASES: usize = 4;
+
+/// How many more releases are tried where newer ones have no wheel for this Python.
+const SPARE: usize = 3;
 
 /// The wheels of a package, oldest first.
 #[derive(Debug)]
@@ -123,21 +126,31 @@ impl ChangeSource for Wheels {
     }
 }
 
-/// Fetches wheels with pip into a folder, and returns their paths. What lies there already is not fetched again. pip
-/// runs nothing of the package: only wheels are taken, and none is installed.
-pub fn fetch(package: &str, versions: &[String], into: &Path) -> Result<Vec<PathBuf>, OriginError> {
+/// Fetches wheels with pip into a folder, and returns their paths: those of the versions, or of the `most` newest
+/// releases where none are named. What lies there already is not fetched again. pip runs nothing of the package: only
+/// wheels are taken, and none is installed.
+pub fn fetch(
+    package: &str,
+    versions: &[String],
+    most: usize,
+    into: &Path,
+) -> Result<Vec<PathBuf>, OriginError> {
     let named = !versions.is_empty();
-    let versions = if named { versions.to_vec() } else { newest(package, RELEASES)? };
+    let versions = if named { versions.to_vec() } else { newest(package, most + SPARE)? };
+    let wanted = if named { versions.len() } else { most };
     std::fs::create_dir_all(into)
         .map_err(|source| OriginError::Io { path: into.to_owned(), source })?;
     let mut paths = Vec::new();
     let mut failed = None;
     for version in &versions {
+        if paths.len() == wanted {
+            break;
+        }
         if let Some(path) = wheel_of(package, version, into) {
             paths.push(path);
             continue;
         }
-        let wanted = format!("{package}=={version}");
+        let requirement = format!("{package}=={version}");
         let into = into.to_string_lossy();
         let arguments = [
             "download",
@@ -148,7 +161,7 @@ pub fn fetch(package: &str, versions: &[String], into: &Path) -> Result<Vec<Path
             "--dest",
             &into,
             "--",
-            &wanted,
+            &requirement,
         ];
         match pip(package, &arguments) {
             Ok(_) => paths.extend(wheel_of(package, version, Path::new(into.as_ref()))),

@@ -17,10 +17,14 @@ struct Case {
     score: f64,
 }
 
-/// Gives the folder of cases: `HONE_CASES`, else `../shared/cases` beside the repository.
+/// Gives the folder of cases: `HONE_CASES`, which must be there, else `../shared/cases` beside the repository.
 fn folder() -> Option<PathBuf> {
     let folder = match std::env::var_os("HONE_CASES") {
-        Some(folder) => PathBuf::from(folder),
+        Some(folder) => {
+            let folder = PathBuf::from(folder);
+            assert!(folder.is_dir(), "HONE_CASES names no folder: {}", folder.display());
+            folder
+        }
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/cases"),
     };
     if folder.is_dir() {

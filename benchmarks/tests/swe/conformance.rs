@@ -1,9 +1,10 @@
 //! Agreement with the official harness, case by case.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hone_benchmarks::swe::batch::{Answer, CaseFiles};
 use hone_benchmarks::swe::command::{self, SummaryRequest};
+use hone_benchmarks::swe::dataset::read_rows;
 use hone_benchmarks::swe::eval_script::eval_script;
 use hone_benchmarks::swe::grade::grade;
 use hone_benchmarks::swe::guard::{Objection, objection};
@@ -125,19 +126,39 @@ fn run_summary(case: &Value) {
     }
 }
 
+/// Gives the files of dataset rows; a folder of grading cases need not have any.
+fn row_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            [".jsonl", ".jsonl.gz", ".parquet"].iter().any(|end| name.ends_with(end))
+        })
+        .collect();
+    files.sort();
+    assert!(!files.is_empty() || folder.join("grading").is_dir(), "{} is empty", folder.display());
+    files
+}
+
 #[test]
 fn conformance_eval_scripts_have_the_official_digests() {
     let Some(folder) = folder() else { return };
-    let bytes = std::fs::read(folder.join("eval_sh_v5.sha256.json")).unwrap();
+    let Ok(bytes) = std::fs::read(folder.join("eval_sh_v5.sha256.json")) else {
+        row_files(&folder);
+        println!("no digests of eval scripts in {}: nothing ran", folder.display());
+        return;
+    };
     let digests = json::parse(&bytes).unwrap();
     let mut cases = 0;
-    for row in lines(&folder.join("verified.jsonl")) {
+    for row in row_files(&folder).iter().flat_map(|path| read_rows(path).unwrap()) {
+        let id = text(&row, "instance_id");
+        let Some(expected) = digests.get(id) else { continue };
         cases += 1;
         let script = eval_script(text(&row, "eval_script"));
         let digest: String =
             Sha256::digest(script).iter().map(|byte| format!("{byte:02x}")).collect();
-        let id = text(&row, "instance_id");
-        assert_eq!(digest, text(&digests, id), "{id}");
+        assert_eq!(Some(digest.as_str()), expected.as_string().and_then(|s| s.as_str()), "{id}");
     }
     println!("eval scripts: {cases} cases ran");
     assert!(cases > 0);
@@ -146,45 +167,57 @@ fn conformance_eval_scripts_have_the_official_digests() {
 #[test]
 fn conformance_published_rows_become_suites_with_their_subsets() {
     let Some(folder) = folder() else { return };
-    let import = |name: &str, rows: &str, subset: Option<&str>| {
-        import(&ImportRequest {
-            name: name.to_owned(),
-            rows: folder.join(rows),
-            subsets: Some(folder.join("subsets.json")),
-            subset: subset.map(str::to_owned),
-            label_fixes: Some(folder.join("label_fixes.json")),
-            hints: false,
-        })
-        .unwrap()
-    };
-    let verified = import("swe-verified", "verified.jsonl", None);
-    assert_eq!(verified.suite.problems().len(), 500);
-    // The rows were published after the corrections.
-    assert_eq!(verified.corrected, Vec::<String>::new());
-    let subsets: Vec<&String> = verified.suite.manifest().subsets.keys().collect();
-    assert!(subsets.iter().any(|name| *name == "verified-mini"), "{subsets:?}");
-    let mini = import("swe-verified-mini", "verified.jsonl", Some("verified-mini"));
-    assert_eq!(mini.suite.problems().len(), 50);
-    assert_eq!(import("swe-lite", "lite.jsonl.gz", None).suite.problems().len(), 300);
-
-    let dir = tempfile::tempdir().unwrap();
-    verified.suite.save(dir.path()).unwrap();
-    let opened = hone_benchmarks::Suite::open(dir.path()).unwrap();
-    assert_eq!(opened.digest(), verified.suite.digest());
-    for problem in opened.problems() {
-        let row = Row::from_problem(&problem.data).unwrap();
-        assert_eq!(row.instance_id, problem.id.0);
-        let (kept, left_out) = patch::counted(row.patch.as_bytes(), &row.test_patch, &row.patch);
-        assert_eq!((kept, left_out), (row.patch.into_bytes(), vec![]), "{}", problem.id);
+    let file = |name: &str| Some(folder.join(name)).filter(|path| path.is_file());
+    let mut cases = 0;
+    for rows in row_files(&folder) {
+        let import = |subset: Option<&str>| {
+            import(&ImportRequest {
+                name: "rows".to_owned(),
+                rows: rows.clone(),
+                subsets: file("subsets.json"),
+                subset: subset.map(str::to_owned),
+                label_fixes: file("label_fixes.json"),
+                hints: false,
+            })
+            .unwrap()
+        };
+        let suite = import(None).suite;
+        assert_eq!(suite.problems().len(), read_rows(&rows).unwrap().len(), "{}", rows.display());
+        cases += suite.problems().len();
+        for (name, ids) in &suite.manifest().subsets {
+            let part = import(Some(name)).suite;
+            let mut found: Vec<_> = part.problems().iter().map(|problem| &problem.id).collect();
+            let mut wanted: Vec<_> = ids.iter().collect();
+            found.sort();
+            wanted.sort();
+            assert_eq!(found, wanted, "{name}");
+            cases += found.len();
+        }
+        let dir = tempfile::tempdir().unwrap();
+        suite.save(dir.path()).unwrap();
+        let opened = hone_benchmarks::Suite::open(dir.path()).unwrap();
+        assert_eq!(opened.digest(), suite.digest());
+        for problem in opened.problems() {
+            let row = Row::from_problem(&problem.data).unwrap();
+            assert_eq!(row.instance_id, problem.id.0);
+            let (kept, left_out) =
+                patch::counted(row.patch.as_bytes(), &row.test_patch, &row.patch);
+            assert_eq!((kept, left_out), (row.patch.into_bytes(), vec![]), "{}", problem.id);
+        }
     }
-    println!("imports: 850 cases ran");
+    println!("imports: {cases} cases ran");
 }
 
 #[test]
 fn conformance_honest_resolved_logs_meet_no_objection() {
     let Some(folder) = folder() else { return };
-    let (mut cases, mut wrong) = (0, Vec::new());
-    for case in lines(&folder.join("grading/logs.jsonl.gz")) {
+    let (mut recorded, mut cases, mut wrong) = (0, 0, Vec::new());
+    for case in case_files(&folder, false).iter().flat_map(|path| lines(path)) {
+        // Small logs written for one rule each are no honest runs.
+        if case.get("expected_error").is_some() || case.get("source").is_none() {
+            continue;
+        }
+        recorded += 1;
         let labels = Labels::from_row(case.get("instance").unwrap()).unwrap();
         let prediction = Prediction::from_value(case.get("prediction").unwrap()).unwrap();
         let log = case.get("test_output").and_then(Value::as_string).unwrap();
@@ -199,6 +232,6 @@ fn conformance_honest_resolved_logs_meet_no_objection() {
         }
     }
     println!("resolved logs: {cases} cases ran");
-    assert!(cases > 0);
+    assert!(cases > 0 || recorded == 0, "none of {recorded} recorded logs is resolved");
     assert!(wrong.is_empty(), "{} of {cases}:\n{}", wrong.len(), wrong.join("\n"));
 }

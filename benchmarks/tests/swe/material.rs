@@ -5,10 +5,15 @@ use std::path::{Path, PathBuf};
 
 use hone_benchmarks::swe::json::{self, Value};
 
-/// Gives the folder of SWE-bench data: `HONE_SWEBENCH`, else `../shared/swebench` beside the repository.
+/// Gives the folder of SWE-bench data: `HONE_SWEBENCH`, which must be there, else `../shared/swebench` beside the
+/// repository.
 pub fn folder() -> Option<PathBuf> {
     let folder = match std::env::var_os("HONE_SWEBENCH") {
-        Some(folder) => PathBuf::from(folder),
+        Some(folder) => {
+            let folder = PathBuf::from(folder);
+            assert!(folder.is_dir(), "HONE_SWEBENCH names no folder: {}", folder.display());
+            folder
+        }
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/swebench"),
     };
     if folder.is_dir() {

@@ -4,6 +4,7 @@
 
 mod archive;
 mod bad_input;
+mod bench;
 mod keys;
 mod machine;
 mod nonsense_model;
