@@ -246,12 +246,28 @@ impl ChildBuilder {
 /// Makes build output a base: without the binary, and with the sources that it was made of.
 fn finish(building: &Path, sources: &Sources) -> Result<(), SandboxError> {
     // It must never pass for the binary of a child that makes none. Cargo puts it back from `deps`.
-    let binary = building.join("target").join(BINARY);
-    std::fs::remove_file(&binary).map_err(file("remove", &binary))?;
+    remove_binary(&building.join("target"))?;
     let path = building.join("sources.json");
     let json = serde_json::to_vec(sources)
         .map_err(|error| file("write", &path)(std::io::Error::other(error)))?;
     std::fs::write(&path, json).map_err(file("write", &path))
+}
+
+/// Removes the agent's binary from build output. A build may have put a symbolic link anywhere in it, and following one
+/// would remove a file of the host.
+fn remove_binary(target: &Path) -> Result<(), SandboxError> {
+    let mut path = target.to_owned();
+    for part in Path::new(BINARY) {
+        path.push(part);
+        match std::fs::symlink_metadata(&path) {
+            Ok(data) if data.is_dir() => {}
+            Ok(_) => return std::fs::remove_file(&path).map_err(file("remove", &path)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(file("look at", &path)(error)),
+        }
+    }
+    // A folder of that name is no binary either.
+    remove(&path)
 }
 
 /// Removes bases that were used least recently, until there is room for one more.
@@ -281,5 +297,36 @@ fn remove(folder: &Path) -> Result<(), SandboxError> {
             Err(file("remove", folder)(error))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_in_build_output_does_not_lead_to_the_removal_of_a_file_of_the_host() {
+        let host = tempfile::tempdir().unwrap();
+        let theirs = host.path().join("hone-agent");
+        std::fs::write(&theirs, "").unwrap();
+        let target = tempfile::tempdir().unwrap();
+        let platform = target.path().join("x86_64-unknown-linux-gnu");
+        std::fs::create_dir(&platform).unwrap();
+        let release = platform.join("release");
+
+        std::os::unix::fs::symlink(host.path(), &release).unwrap();
+        remove_binary(target.path()).unwrap();
+        assert!(theirs.exists());
+        assert!(!release.exists());
+
+        std::fs::create_dir(&release).unwrap();
+        std::fs::write(release.join("hone-agent"), "").unwrap();
+        std::fs::write(release.join("other"), "").unwrap();
+        remove_binary(target.path()).unwrap();
+        // That there is none is as good.
+        remove_binary(target.path()).unwrap();
+        let left: Vec<_> =
+            std::fs::read_dir(&release).unwrap().map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(left, ["other"]);
     }
 }
