@@ -1,4 +1,4 @@
-//! Rows of published datasets: JSON Lines, a JSON list, either of them gzipped, or Parquet.
+//! Rows of published datasets: JSON Lines, a JSON list, either of them gzipped, Parquet, or CSV with a heading.
 
 use crate::swe::dataset::{DatasetError, read_rows};
 use serde_json::Value;
@@ -10,6 +10,15 @@ pub enum RowsError {
     /// The file cannot be read.
     #[error(transparent)]
     Read(#[from] DatasetError),
+    /// The file is no CSV.
+    #[error("read {file} as CSV")]
+    Csv {
+        /// The name of the file.
+        file: String,
+        /// Where and why.
+        #[source]
+        source: csv::Error,
+    },
     /// A row lacks a column, or has something else in it.
     #[error("read row {row} of {file}: the column {column} {what}")]
     Column {
@@ -38,6 +47,9 @@ pub(crate) struct Row {
 /// Reads all rows of a file.
 pub(crate) fn read(path: &Path) -> Result<Vec<Row>, RowsError> {
     let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv")) {
+        return read_csv(path, &file).map_err(|source| RowsError::Csv { file, source });
+    }
     let rows = read_rows(path)?;
     let mut result = Vec::with_capacity(rows.len());
     for (at, row) in rows.iter().enumerate() {
@@ -47,6 +59,23 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Row>, RowsError> {
         result.push(Row { file: file.clone(), number: at + 1, value });
     }
     Ok(result)
+}
+
+/// Reads a file with a heading; every value is a text.
+fn read_csv(path: &Path, file: &str) -> Result<Vec<Row>, csv::Error> {
+    let mut reader = csv::Reader::from_path(path)?;
+    let heading = reader.headers()?.clone();
+    let heading: Vec<&str> =
+        heading.iter().map(|name| name.trim_start_matches('\u{feff}')).collect();
+    let mut rows = Vec::new();
+    for (at, record) in reader.records().enumerate() {
+        let record = record?;
+        let columns = heading.iter().zip(&record);
+        let value: serde_json::Map<String, Value> =
+            columns.map(|(name, text)| ((*name).to_owned(), Value::from(text))).collect();
+        rows.push(Row { file: file.to_owned(), number: at + 1, value: value.into() });
+    }
+    Ok(rows)
 }
 
 impl Row {

@@ -249,6 +249,26 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_csv_are_read_with_line_breaks_in_quotes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("gpqa_diamond.csv");
+        let heading = "\u{feff}Record ID,Question,Correct Answer,Incorrect Answer 1,Incorrect Answer 2,Incorrect Answer 3\n";
+        std::fs::write(
+            &path,
+            format!("{heading}rec1,\"Which\none, then?\",\"x, \"\"y\"\"\",a,b,c\n"),
+        )
+        .unwrap();
+        let suite = import("s", Preset::Gpqa, &path, 3).unwrap();
+        let data: QaData = suite.problems()[0].data().unwrap();
+        assert_eq!(suite.problems()[0].id.0, "rec1");
+        assert!(data.question.starts_with("Which\none, then?\n\n(A) "), "{}", data.question);
+        assert!(data.question.contains(") x, \"y\""), "{}", data.question);
+        std::fs::write(&path, format!("{heading}rec1,Which?\n")).unwrap();
+        let error = import("s", Preset::Gpqa, &path, 3).unwrap_err();
+        assert_eq!(error.to_string(), "read gpqa_diamond.csv as CSV");
+    }
+
+    #[test]
     fn malformed_rows_are_named() {
         for (preset, lines, message) in [
             (

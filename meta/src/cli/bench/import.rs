@@ -12,7 +12,7 @@ pub struct ImportArguments {
     /// The format of the set
     #[arg(value_parser = clap::builder::PossibleValuesParser::new(formats()))]
     format: String,
-    /// The file of rows (JSON Lines, JSON, gzip of either, Parquet, CSV for some), or the folder of tasks
+    /// The file of rows (JSON Lines, JSON, gzip of either, Parquet; CSV but for swe), or the folder of tasks
     path: PathBuf,
     /// The suite's name [default: the file's]
     #[arg(long)]
