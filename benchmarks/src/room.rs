@@ -79,12 +79,15 @@ pub trait Rooms: Send + Sync {
         label: &'a str,
     ) -> BoxFuture<'a, Result<Box<dyn Room>, RoomError>>;
 
-    /// Opens a fresh room on any root file system.
+    /// Opens a fresh room on any root file system. On the host's programs, which can only be read, the room has the
+    /// folders that are named here, empty and writable, beside its temporary ones.
     fn open_root<'a>(
         &'a self,
         root: &'a Root,
+        folders: &'a [&'a str],
         label: &'a str,
     ) -> BoxFuture<'a, Result<Box<dyn Room>, RoomError>> {
+        let _ = folders;
         match root {
             Root::Image(image) => self.open(image, label),
             Root::Host | Root::Dockerfile(_) => Box::pin(async move {

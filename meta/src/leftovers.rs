@@ -4,13 +4,14 @@
 //! |---|---|---|
 //! | a run's work folder and half-written files | their place in the run's folder | nobody holds the run's lock |
 //! | a folder of a run that never began | it holds a lock and nothing of a run | nobody holds that lock |
-//! | folders of sockets | their name, with the process in it | there is no such process |
+//! | folders of sockets, and of verifiers' rooms | their name, with the process in it | there is no such process |
 //! | build folders | their place in the cache | nobody holds their lock |
 //! | half-written programs | their place in the cache | they are older than a day |
 
 use crate::failure::{FailureKind, OrFail, Outcome};
 use crate::harness::{SOCKETS, WORK, remove_tree};
 use crate::home::{Home, RunFolder};
+use crate::rooms::ROOMS;
 use crate::session::RunLock;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -134,22 +135,25 @@ fn is_old(path: &Path) -> bool {
     modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > SURELY_DEAD))
 }
 
-/// Finds folders of sockets whose process is dead. Those of other users are theirs.
+/// Finds folders of sockets and rooms whose process is dead. Those of other users are theirs.
 fn sockets(temporary: &Path) -> Vec<Leftover> {
     use std::os::unix::fs::MetadataExt;
     let me = rustix::process::geteuid().as_raw();
     let entries = std::fs::read_dir(temporary).into_iter().flatten().flatten();
     let mut found: Vec<Leftover> = entries
-        .filter(|entry| {
+        .filter_map(|entry| {
             let name = entry.file_name();
-            let process = name.to_str().and_then(|name| {
-                name.strip_prefix(SOCKETS)?.split('-').next()?.parse::<u32>().ok()
-            });
+            let (what, rest) =
+                [("folder of sockets", SOCKETS), ("folder of a verifier's room", ROOMS)]
+                    .into_iter()
+                    .find_map(|(what, prefix)| {
+                        Some((what, name.to_str()?.strip_prefix(prefix)?))
+                    })?;
+            let process: u32 = rest.split('-').next()?.parse().ok()?;
             let is_mine = entry.metadata().is_ok_and(|data| data.is_dir() && data.uid() == me);
-            is_mine
-                && process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists())
+            let is_dead = !Path::new(&format!("/proc/{process}")).exists();
+            (is_mine && is_dead).then(|| Leftover { what, path: entry.path() })
         })
-        .map(|entry| Leftover { what: "folder of sockets", path: entry.path() })
         .collect();
     found.sort_by(|a, b| a.path.cmp(&b.path));
     found
@@ -192,9 +196,12 @@ mod tests {
         write(&home.root().join("suites/mine/lock"));
         // No process has this number: the kernel's own limit is 2^22.
         let me = std::process::id();
-        for folder in
-            [format!("{SOCKETS}4999999-a"), format!("{SOCKETS}{me}-b"), "other".to_owned()]
-        {
+        for folder in [
+            format!("{SOCKETS}4999999-a"),
+            format!("{SOCKETS}{me}-b"),
+            format!("{ROOMS}4999999-c"),
+            "other".to_owned(),
+        ] {
             write(&temporary.join(folder).join("0/door.sock"));
         }
         write(&home.cache().join("builds/nest-dead/lock"));
@@ -208,6 +215,7 @@ mod tests {
             "work folder: home/dead/work",
             "run that never began: home/unborn",
             &format!("folder of sockets: tmp/{SOCKETS}4999999-a"),
+            &format!("folder of a verifier's room: tmp/{ROOMS}4999999-c"),
             "build folder: cache/builds/nest-dead",
         ];
         let mut wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();

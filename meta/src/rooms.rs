@@ -5,13 +5,13 @@ use hone_benchmarks::Digest;
 use hone_benchmarks::kind::Root;
 use hone_benchmarks::room::{Call, Ended, Ending, Room, RoomError, Rooms};
 use hone_sandbox as sandbox;
-use hone_sandbox::{Limits, Sandbox, SandboxError, SandboxSpec, SharedExecutor};
+use hone_sandbox::{Limits, Mount, Sandbox, SandboxError, SandboxSpec, SharedExecutor};
 use std::collections::BTreeMap;
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
-/// Where commands of a room on the host's programs start when they do not say.
-const WORK: &str = "/work";
+/// How folders of rooms begin; the process's number follows, so that those of the dead are known.
+pub const ROOMS: &str = "hone-room-";
 
 /// Returns the limits of a verifier's sandbox: wide, since what a verdict needs is not for the agent to save.
 pub fn verifier_limits(memory_bytes: u64) -> Limits {
@@ -57,13 +57,15 @@ impl ExecutorRooms {
     async fn create(
         &self,
         root: sandbox::Root,
-        workdir: &str,
+        folders: &[&str],
         label: &str,
     ) -> Result<Box<dyn Room>, RoomError> {
+        let own = Folders::make(folders)?;
         let spec = SandboxSpec {
             root,
+            mounts: own.mounts.clone(),
             limits: self.limits,
-            ..SandboxSpec::new(label.to_owned(), workdir.to_owned())
+            ..SandboxSpec::new(label, "/tmp")
         };
         let created = tokio::select! {
             biased;
@@ -71,7 +73,41 @@ impl ExecutorRooms {
             created = self.executor.create(spec) => created,
         };
         let sandbox = created.map_err(room_error)?;
-        Ok(Box::new(ExecutorRoom { sandbox, cancelled: self.cancelled.clone() }))
+        Ok(Box::new(ExecutorRoom { sandbox, own, cancelled: self.cancelled.clone() }))
+    }
+}
+
+/// Folders of the host that a room may write, where its root can only be read. They go with the room.
+struct Folders {
+    place: Option<tempfile::TempDir>,
+    mounts: Vec<Mount>,
+}
+
+impl Folders {
+    fn make(inside: &[&str]) -> Result<Self, RoomError> {
+        let failed = |error: std::io::Error| RoomError::Engine(format!("make a folder: {error}"));
+        let (mut place, mut mounts) = (None, Vec::new());
+        if !inside.is_empty() {
+            let folder = tempfile::Builder::new()
+                .prefix(&format!("{ROOMS}{}-", std::process::id()))
+                .tempdir()
+                .map_err(failed)?;
+            for (number, inside) in inside.iter().enumerate() {
+                let host = folder.path().join(number.to_string());
+                std::fs::create_dir(&host).map_err(failed)?;
+                mounts.push(Mount::read_write(host, *inside));
+            }
+            place = Some(folder);
+        }
+        Ok(Folders { place, mounts })
+    }
+
+    /// Removes them, closed ones that a verifier left included.
+    fn remove(self) -> std::io::Result<()> {
+        match self.place {
+            Some(place) => crate::harness::remove_tree(&place.keep()),
+            None => Ok(()),
+        }
     }
 }
 
@@ -91,17 +127,18 @@ impl Rooms for ExecutorRooms {
         image: &'a str,
         label: &'a str,
     ) -> BoxFuture<'a, Result<Box<dyn Room>, RoomError>> {
-        Box::pin(self.create(sandbox::Root::Image(image.to_owned()), "/tmp", label))
+        Box::pin(self.create(sandbox::Root::Image(image.to_owned()), &[], label))
     }
 
     fn open_root<'a>(
         &'a self,
         root: &'a Root,
+        folders: &'a [&'a str],
         label: &'a str,
     ) -> BoxFuture<'a, Result<Box<dyn Room>, RoomError>> {
         Box::pin(async move {
             match root {
-                Root::Host => self.create(sandbox::Root::Host, WORK, label).await,
+                Root::Host => self.create(sandbox::Root::Host, folders, label).await,
                 Root::Image(image) => self.open(image, label).await,
                 Root::Dockerfile(tree) => match self.built.get(tree) {
                     Some(image) => self.open(image, label).await,
@@ -117,6 +154,7 @@ impl Rooms for ExecutorRooms {
 /// One fresh sandbox.
 struct ExecutorRoom {
     sandbox: Box<dyn Sandbox>,
+    own: Folders,
     cancelled: CancellationToken,
 }
 
@@ -149,7 +187,12 @@ impl Room for ExecutorRoom {
     }
 
     fn close(self: Box<Self>) -> BoxFuture<'static, Result<(), RoomError>> {
-        Box::pin(async move { self.sandbox.destroy().await.map_err(room_error) })
+        Box::pin(async move {
+            self.sandbox.destroy().await.map_err(room_error)?;
+            self.own
+                .remove()
+                .map_err(|error| RoomError::Engine(format!("remove a folder: {error}")))
+        })
     }
 }
 

@@ -83,7 +83,7 @@ pub(super) async fn grade(
     std::fs::write(folder.join("driver.py"), DRIVER).map_err(io)?;
     std::fs::write(folder.join("job.json"), job.to_string()).map_err(io)?;
     let rooms = room.rooms()?;
-    let opened = rooms.open_root(root, &format!("verify {id}")).await?;
+    let opened = rooms.open_root(root, &[FOLDER], &format!("verify {id}")).await?;
     let result =
         run(opened.as_ref(), &folder, Duration::from_secs_f64(data.seconds) * count as u32).await;
     let closed = opened.close().await;

@@ -61,7 +61,8 @@ pub(super) async fn grade(
         std::fs::create_dir_all(folder).map_err(io)?;
     }
     suite.files().write_tree(&data.verifier, &tests).map_err(ProblemError::from)?;
-    let opened = room.rooms()?.open_root(root, &format!("verify {id}")).await?;
+    let (folders, label) = ([data.workdir.as_str(), TESTS, LOGS], format!("verify {id}"));
+    let opened = room.rooms()?.open_root(root, &folders, &label).await?;
     let result = verify(opened.as_ref(), data, submission.dir, &tests, &logs).await;
     let closed = opened.close().await;
     let scored = result?;

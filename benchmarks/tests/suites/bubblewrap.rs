@@ -44,6 +44,7 @@ impl Rooms for Bubblewrap {
     fn open_root<'a>(
         &'a self,
         root: &'a Root,
+        _: &'a [&'a str],
         label: &'a str,
     ) -> BoxFuture<'a, Result<Box<dyn Room>, RoomError>> {
         Box::pin(async move {
