@@ -55,6 +55,9 @@ pub struct Measured<'a> {
     pub cancelled: Option<&'a str>,
     /// Whether nearly all of its time was used.
     pub late: bool,
+    /// Whether as much went by on the wall, of which most was waiting for a provider: an agent cannot tell the two
+    /// apart.
+    pub waited: bool,
 }
 
 /// Says how a job ended, and why.
@@ -80,6 +83,11 @@ pub fn judge(measured: Measured<'_>, report: &TrialReport, events: &[Event]) -> 
         (Ending::NotStarted(why), _) => (Ended::Crashed, format!("it could not be started: {why}")),
         (_, Some("protocol_error")) => (Ended::ProtocolError, said(measured.log)),
         (_, Some("time_limit")) if measured.late => (Ended::TimedOut, String::new()),
+        (_, Some("time_limit")) if measured.waited => {
+            let waited = report.reading.waiting_time.as_secs();
+            let text = format!("it gave up after its calls had waited {waited} s for the provider");
+            (Ended::Infrastructure, text)
+        }
         (_, Some("gateway_error")) if provider_failed(report) => {
             let problem = report.last_problem.as_ref().map(ToString::to_string);
             (Ended::Infrastructure, problem.unwrap_or_default())
@@ -125,4 +133,44 @@ fn joined(what: String, log: &str) -> String {
 fn said(log: &str) -> String {
     let line = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     line.chars().take(400).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hone_gateway::MeterReading;
+    use std::time::Duration;
+
+    fn report(waiting_time: Duration) -> TrialReport {
+        TrialReport {
+            reading: MeterReading { waiting_time, ..MeterReading::default() },
+            answer: None,
+            stopped: None,
+            last_problem: None,
+            recording: None,
+            recording_error: None,
+            connected: true,
+            events: 1,
+        }
+    }
+
+    #[test]
+    fn an_agent_whose_time_went_by_in_a_queue_is_not_to_blame() {
+        let how = EventKind::AgentFinished { how: "time_limit".to_owned(), result: String::new() };
+        let events = [Event { seq: 1, time: 0, node: NodeId::root(), kind: how }];
+        let report = report(Duration::from_secs(240));
+        let ended = |late, waited| {
+            let ending = &Ending::Exited(1);
+            let log = "the time of the job is up";
+            let measured =
+                Measured { ending, log, out_of_time: false, cancelled: None, late, waited };
+            judge(measured, &report, &events)
+        };
+        assert_eq!(ended(true, true).0, Ended::TimedOut);
+        let (waited, why) = ended(false, true);
+        assert_eq!(waited, Ended::Infrastructure);
+        assert_eq!(why, "it gave up after its calls had waited 240 s for the provider");
+        // What an agent says of its time is not trusted.
+        assert_eq!(ended(false, false).0, Ended::Crashed);
+    }
 }

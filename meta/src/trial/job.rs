@@ -247,6 +247,7 @@ pub async fn run(harness: &Harness, order: JobOrder) -> Result<JobDone, JobError
         out_of_time,
         cancelled: cancelled.as_deref(),
         late: elapsed.saturating_sub(report.reading.waiting_time) >= limit.mul_f64(0.9),
+        waited: elapsed >= limit.mul_f64(0.9),
     };
     let (ended, reason) = judge(measured, &report, &events);
     let head = TraceHead {
