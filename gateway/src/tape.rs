@@ -169,6 +169,20 @@ pub fn tape_path(directory: &Path, door: &str) -> PathBuf {
     directory.join(format!("{name}.{EXTENSION}"))
 }
 
+/// Moves an earlier tape to a free name beside it.
+fn set_aside(path: &Path) -> io::Result<()> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let stem = name.strip_suffix(EXTENSION).unwrap_or(&name).trim_end_matches('.');
+    let free = (1..).map(|number: u64| path.with_file_name(format!("{stem}~{number}.{EXTENSION}")));
+    match free.into_iter().find(|place| !place.exists()) {
+        Some(place) => fs_err::rename(path, place),
+        None => Ok(()),
+    }
+}
+
 /// Writes a tape.
 pub struct TapeWriter {
     path: PathBuf,
@@ -176,11 +190,13 @@ pub struct TapeWriter {
 }
 
 impl TapeWriter {
-    /// Starts the tape of a door anew.
+    /// Starts the tape of a door anew. One that is there, such as that of a trial which a crash cut off, is kept under
+    /// another name: its calls were paid for.
     pub fn create(directory: &Path, door: &str) -> Result<Self, TapeError> {
         let path = tape_path(directory, door);
         let start = || {
             fs_err::create_dir_all(directory)?;
+            set_aside(&path)?;
             let file = fs_err::File::create(&path)?;
             let mut stream = zstd::stream::write::Encoder::new(file, LEVEL)?;
             stream.window_log(WINDOW_LOG)?;
@@ -316,6 +332,24 @@ fn read_line(stream: &mut impl BufRead) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
+
+    #[test]
+    fn an_earlier_tape_of_a_door_is_kept_beside_the_new_one() {
+        let dir = tempfile::tempdir().unwrap();
+        for asked in ["first", "second", "third"] {
+            let mut writer = TapeWriter::create(dir.path(), "t/1").unwrap();
+            writer.add(&exchange(1, asked)).unwrap();
+            writer.finish().unwrap();
+        }
+        let asked = |name: &str| {
+            let mut reader = TapeReader::open(&dir.path().join(name)).unwrap();
+            assert_eq!(reader.head().door, "t/1");
+            reader.next().unwrap().unwrap().asked
+        };
+        assert_eq!(asked("t-1.calls.zst"), "third");
+        assert_eq!(asked("t-1~1.calls.zst"), "first");
+        assert_eq!(asked("t-1~2.calls.zst"), "second");
+    }
 
     fn exchange(call: u64, asked: &str) -> Exchange {
         Exchange {

@@ -14,6 +14,7 @@
 //! | [`settings`] | flags, environment and `hone.toml` become resolved settings |
 //! | [`models`], [`providers`] | from settings to a gateway, with keys from the environment; whether providers answer |
 //! | [`estimate`] | what a run may cost, and leave to spend it |
+//! | [`spending`] | what a run had spent before this process |
 //! | [`home`] | where runs, suites and caches lie |
 //! | [`leftovers`] | what dead processes left behind |
 //! | [`doctor`] | what this machine has and lacks |
@@ -39,6 +40,7 @@ pub mod scratch;
 pub mod seed;
 pub mod session;
 pub mod settings;
+pub mod spending;
 pub mod suites;
 pub mod trial;
 

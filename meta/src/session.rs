@@ -329,8 +329,3 @@ pub async fn executor(
     Ok(Arc::new(crate::scratch::Bw))
 }
 
-/// Counts what a run had spent before this process.
-pub fn count_spent(folder: &RunFolder, file: &RunFile, gateway: &Gateway) -> Outcome {
-    let _ = (folder, file, gateway);
-    Ok(())
-}

@@ -209,7 +209,7 @@ async fn resume(arguments: RunArguments, context: Context) -> Outcome {
     }
     let gateway = setup.open()?;
     check_providers(&gateway).await?;
-    session::count_spent(&folder, &file, &gateway)?;
+    crate::spending::count(&folder, &gateway)?;
     let choice = match file.sandbox.as_str() {
         "docker" => SandboxChoice::Docker,
         "bubblewrap" => SandboxChoice::Bubblewrap,

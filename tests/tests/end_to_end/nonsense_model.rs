@@ -30,7 +30,7 @@ fn a_model_that_answers_nonsense_ends_the_run_cleanly() {
     let list = hone.say(["archive", "list", "--json"]).exits(0);
     assert!(list.out.contains("empty_change") || list.out.contains("not_built"), "{}", list.out);
     let csv = hone.folder().join("trials.csv");
-    hone.say(["archive", "export", "--csv", csv.to_str().unwrap()]).exits(0);
+    hone.say(["archive", "export", "--csv", "-o", csv.to_str().unwrap()]).exits(0);
     let csv = std::fs::read_to_string(csv).unwrap();
     assert!(csv.contains("protocol_error"), "{csv}");
     assert!(csv.contains("no call"), "the reason is missing: {csv}");

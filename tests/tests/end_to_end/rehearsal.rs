@@ -20,7 +20,7 @@ fn trees(hone: &Hone, run: &str) -> BTreeMap<String, String> {
 /// The score of each trial, by agent, suite, problem and epoch.
 fn scores(hone: &Hone, run: &str) -> BTreeMap<String, (String, String)> {
     let file = hone.folder().join(format!("{run}.csv"));
-    hone.say(["archive", "export", "--run", run, "--csv", file.to_str().unwrap()]).exits(0);
+    hone.say(["archive", "export", "--run", run, "--csv", "-o", file.to_str().unwrap()]).exits(0);
     let text = std::fs::read_to_string(file).unwrap();
     let mut lines = text.lines();
     let columns: Vec<&str> = lines.next().unwrap().split(',').collect();
