@@ -36,7 +36,6 @@ pub mod progress;
 pub mod providers;
 pub mod rooms;
 pub mod run_file;
-pub mod scratch;
 pub mod seed;
 pub mod session;
 pub mod settings;

@@ -8,12 +8,12 @@ use crate::improvement::evaluation::Measure;
 use crate::improvement::run::{Run, RunEnd, RunError};
 use crate::progress::{Progress, RunEvent};
 use crate::run_file::RunFile;
-use crate::settings::Settings;
+use crate::settings::{SandboxChoice, Settings};
 use hone_archive::record::{Change, ChildVerdict, Conditions, RunEnded, RunStarted, SuitePlan};
 use hone_archive::{Archive, ConditionsId, Digest, NanoUsd, Record};
 use hone_benchmarks::{Split, Suite};
 use hone_gateway::Gateway;
-use hone_sandbox::{ChildBuilder, Pantry, SharedExecutor};
+use hone_sandbox::{ChildBuilder, Choice, Owner, Pantry, SharedExecutor, Sweep};
 use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::sync::Arc;
@@ -320,12 +320,22 @@ fn failure(error: RunError) -> Failure {
     Failure::new(kind, error)
 }
 
-/// Chooses an executor.
-pub async fn executor(
-    choice: crate::settings::SandboxChoice,
-    run: &str,
-) -> Outcome<SharedExecutor> {
-    let _ = (choice, run);
-    Ok(Arc::new(crate::scratch::Bw))
+/// Chooses an executor for a run. What earlier processes left on this machine is removed first.
+pub async fn executor(home: &Home, choice: SandboxChoice, run: &str) -> Outcome<SharedExecutor> {
+    let state = home.cache().join("sandboxes");
+    std::fs::create_dir_all(&state).or_fail(FailureKind::Infrastructure)?;
+    if let Err(error) = hone_sandbox::sweep(&state, Sweep::Remove).await {
+        tracing::warn!("what dead processes left is not removed: {error}");
+    }
+    let choice = match choice {
+        SandboxChoice::Auto => Choice::Auto,
+        SandboxChoice::Docker => Choice::Docker,
+        SandboxChoice::Bubblewrap => Choice::Bubblewrap,
+        SandboxChoice::None => Choice::None,
+    };
+    let owner = Owner { run: run.to_owned() };
+    hone_sandbox::choose(choice, owner, &state).await.map_err(|error| {
+        Failure::infrastructure(error)
+            .hint("`hone doctor` says what is missing and the command that mends it.")
+    })
 }
-

@@ -19,10 +19,12 @@ pub fn count(folder: &RunFolder, gateway: &Gateway) -> Outcome {
         gateway.add_spent(Account::Role(*role), NanoUsd(*spent));
     }
     let in_ledger = match folder.archive().exists() {
-        true => Archive::open_read_only(&folder.archive())
-            .and_then(|archive| archive.read(|state| state.spent()))
-            .or_fail(FailureKind::Infrastructure)?
-            .0,
+        true => {
+            Archive::open_read_only(&folder.archive())
+                .and_then(|archive| archive.read(|state| state.spent()))
+                .or_fail(FailureKind::Infrastructure)?
+                .0
+        }
         false => 0,
     };
     let on_tape: u64 = recorded.values().sum();
@@ -63,7 +65,8 @@ mod tests {
 
     #[test]
     fn a_door_tells_whose_money_it_spends() {
-        let roles = ["iteration-3/edit", "iteration-3/edit.overseer", "agent-0/nav/x/0"].map(role_of);
+        let roles =
+            ["iteration-3/edit", "iteration-3/edit.overseer", "agent-0/nav/x/0"].map(role_of);
         assert_eq!(roles, [SpendRole::Editor, SpendRole::Overseer, SpendRole::Benchmark]);
     }
 }

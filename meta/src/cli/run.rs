@@ -147,7 +147,7 @@ async fn start(arguments: RunArguments, context: Context) -> Outcome {
         )));
     }
     check_providers(&gateway).await?;
-    let executor = session::executor(settings.sandbox, folder.name()).await?;
+    let executor = session::executor(&context.home, settings.sandbox, folder.name()).await?;
     for weakness in executor.weaknesses() {
         context.console.warn(&format!("note: {weakness}"));
     }
@@ -215,7 +215,7 @@ async fn resume(arguments: RunArguments, context: Context) -> Outcome {
         "bubblewrap" => SandboxChoice::Bubblewrap,
         _ => file.settings.sandbox,
     };
-    let executor = session::executor(choice, folder.name()).await?;
+    let executor = session::executor(&context.home, choice, folder.name()).await?;
     file.write(&folder).or_fail(FailureKind::Infrastructure)?;
     let progress = Progress::new(context.console);
     let parts = Parts { folder, lock, file, measures, gateway, executor, progress };

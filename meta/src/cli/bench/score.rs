@@ -87,7 +87,8 @@ async fn swe(arguments: ScoreArguments, context: &Context) -> Outcome {
     };
     let cancelled = CancellationToken::new();
     let limits = rooms::verifier_limits(arguments.memory << 20);
-    let executor = session::executor(context.settings.sandbox, &arguments.run_id).await?;
+    let executor =
+        session::executor(&context.home, context.settings.sandbox, &arguments.run_id).await?;
     let rooms =
         ExecutorRooms::new(executor).with_limits(limits).with_cancellation(cancelled.clone());
     let options = ScoreOptions {
