@@ -139,7 +139,7 @@ impl ChildBuilder {
         &self.pantry
     }
 
-    /// Copies a base for one build, or takes a copy that was made in the meantime.
+    /// Copies a base for one build, or takes the copy that was begun with a [`Workshop`].
     ///
     /// # Errors
     /// Returns an error when the copy fails.
@@ -203,6 +203,8 @@ impl ChildBuilder {
     /// Returns an error when the base cannot be copied or the source cannot be read.
     pub async fn workshop(&self, source: &Path, base: &Base) -> Result<Workshop, SandboxError> {
         let target = self.target_for(base).await?;
+        // While an editor thinks there is time for the copy that its child will be built on.
+        self.spares.begin(&self.nest, base).await;
         let built = target.built().clone();
         let root = source.to_owned();
         blocking(move || freshness::stamp(&root, &Sources::read(&root)?, &built)).await?;

@@ -101,7 +101,7 @@ impl Drop for Target {
     }
 }
 
-/// Copies made ahead of time: one for each base.
+/// Copies made ahead of time: at most one for each base.
 #[derive(Default)]
 pub(super) struct Spares {
     copies: tokio::sync::Mutex<HashMap<String, Copying>>,
@@ -110,26 +110,24 @@ pub(super) struct Spares {
 type Copying = AbortOnDropHandle<Result<Target, SandboxError>>;
 
 impl Spares {
-    /// Takes the spare copy of a base or makes one, and begins the next.
+    /// Takes the spare copy of a base, or makes one.
     pub(super) async fn take(&self, nest: &Arc<Nest>, base: &Base) -> Result<Target, SandboxError> {
         let spare = self.copies.lock().await.remove(base.digest());
-        let ready = match spare {
-            // One that failed, perhaps for want of space then, is made again now.
-            Some(copying) => copying.await.ok().and_then(Result::ok),
-            None => None,
-        };
-        let target = match ready {
-            Some(target) => target,
-            None => Target::copy(nest.clone(), base).await?,
-        };
-        let mut copies = self.copies.lock().await;
-        if !copies.contains_key(base.digest()) {
-            let (nest, base) = (nest.clone(), base.clone());
-            let digest = base.digest().to_owned();
-            let copying = tokio::spawn(async move { Target::copy(nest, &base).await });
-            copies.insert(digest, AbortOnDropHandle::new(copying));
+        // One that failed, perhaps for want of space then, is made again now.
+        if let Some(copying) = spare
+            && let Ok(Ok(target)) = copying.await
+        {
+            return Ok(target);
         }
-        Ok(target)
+        Target::copy(nest.clone(), base).await
+    }
+
+    /// Begins a spare copy of a base, where there is none.
+    pub(super) async fn begin(&self, nest: &Arc<Nest>, base: &Base) {
+        self.copies.lock().await.entry(base.digest().to_owned()).or_insert_with(|| {
+            let (nest, base) = (nest.clone(), base.clone());
+            AbortOnDropHandle::new(tokio::spawn(async move { Target::copy(nest, &base).await }))
+        });
     }
 }
 
