@@ -35,6 +35,11 @@ impl Home {
         &self.cache
     }
 
+    /// Returns the folder of private files of sandboxes.
+    pub fn sandboxes(&self) -> PathBuf {
+        self.cache.join("sandboxes")
+    }
+
     /// Returns the folder of built and imported suites.
     pub fn suites(&self) -> PathBuf {
         self.root.join(SUITES)

@@ -132,6 +132,22 @@ fn namespaces_cure(machine: &Machine) -> String {
     }
 }
 
+/// Tells which limits sandboxes can put on what runs in them, and what stands in where one is missing.
+pub async fn limits() -> Finding {
+    const NAME: &str = "limits";
+    // The executors themselves were looked at more closely.
+    let probes = hone_sandbox::probe::probe().await.into_iter();
+    let probes: Vec<_> =
+        probes.filter(|probe| !matches!(probe.what, "docker" | "bubblewrap")).collect();
+    let notes: Vec<String> =
+        probes.iter().map(|probe| format!("{}: {}", probe.what, probe.note)).collect();
+    let seen = notes.join("; ");
+    match probes.iter().all(|probe| probe.found) {
+        true => Finding::ok(NAME, NEEDED_FOR, seen),
+        false => Finding::lack(State::Optional, NAME, NEEDED_FOR, seen, ""),
+    }
+}
+
 /// Tells what the kernel has. What is really needed shows when an executor is tried; this says why one fails.
 fn kernel(machine: &Machine) -> Vec<Finding> {
     let mut has = Vec::new();
@@ -147,10 +163,6 @@ fn kernel(machine: &Machine) -> Vec<Finding> {
     let version_1 = machine.at("/sys/fs/cgroup/memory").is_dir();
     let cgroups = if version_2 { "cgroup v2" } else { "cgroup v1" };
     note(version_1 || version_2, if version_1 || version_2 { cgroups } else { "cgroups" });
-    // Only a kernel that shows its list can be asked.
-    if let Some(modules) = machine.read("/sys/kernel/security/lsm") {
-        note(modules.split(',').any(|module| module == "landlock"), "landlock");
-    }
     let release = machine.read("/proc/sys/kernel/osrelease").unwrap_or_default();
     let seen = format!("Linux {release}: {}", has.join(", "));
     if lacks.is_empty() {

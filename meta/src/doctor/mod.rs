@@ -74,6 +74,7 @@ impl Finding {
 pub async fn examine(machine: &Machine, settings: &Settings, home: &Home) -> Vec<Finding> {
     let mut findings = tools::examine(machine).await;
     findings.extend(cages::examine(machine, settings.sandbox).await);
+    findings.push(cages::limits().await);
     findings.extend(room::examine(machine, settings, home));
     findings.extend(providers::examine(settings, home).await);
     findings
