@@ -1,6 +1,6 @@
 //! Programs that try to score without solving the problem, and beside each the honest one.
 
-use crate::bubblewrap::{Bubblewrap, block_on};
+use super::bubblewrap::{Bubblewrap, block_on};
 use hone_benchmarks::code::{CodeData, Form, SOLUTION, Test};
 use hone_benchmarks::files::Files;
 use hone_benchmarks::suite::Draft;

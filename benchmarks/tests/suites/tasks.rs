@@ -1,6 +1,6 @@
 //! Task folders: imported, verified in a fresh room, and attacked.
 
-use crate::bubblewrap::{Bubblewrap, block_on};
+use super::bubblewrap::{Bubblewrap, block_on};
 use hone_benchmarks::tasks::import::import;
 use hone_benchmarks::{
     Environment, GradingRoom, Root, ScoreError, Scored, Submission, Suite, kind,
