@@ -53,7 +53,7 @@ pub mod tokens;
 
 pub use completion::{ChatMessage, ChatRequest, ChatRole, Completion, FinishReason, Usage};
 pub use door::{
-    Delivered, DoorError, InboxSender, Pace, TrialDoor, TrialMeter, TrialReport, TrialSpec,
+    Delivered, DoorError, Held, InboxSender, Pace, TrialDoor, TrialMeter, TrialReport, TrialSpec,
 };
 pub use error::{Problem, ProviderError, Severity};
 pub use gateway::{Desk, Gateway, GatewayError};

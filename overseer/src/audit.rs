@@ -285,6 +285,25 @@ pub enum Verdict {
     },
 }
 
+/// Returns the interventions of a kind that reached their node.
+pub fn carried_out(
+    records: &[Record],
+    kind: InterventionKind,
+) -> impl Iterator<Item = &Intervention> {
+    let arrived = |number: u64| {
+        records.iter().any(|record| match record.entry {
+            Entry::Delivered { intervention, .. } | Entry::ForcedStop { intervention, .. } => {
+                intervention == number
+            }
+            _ => false,
+        })
+    };
+    records.iter().filter_map(move |record| match &record.entry {
+        Entry::Intervention(made) if made.kind == kind && arrived(made.intervention) => Some(made),
+        _ => None,
+    })
+}
+
 /// Takes records as they are made. A sink that fails is told no more; the trial goes on.
 pub trait AuditSink: Send {
     /// Appends one record.

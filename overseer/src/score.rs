@@ -1,6 +1,6 @@
 //! Scores: how good detectors and judge were, against labels.
 
-use crate::audit::{Entry, InterventionKind, Record};
+use crate::audit::{Entry, InterventionKind, Record, carried_out};
 use crate::calibration::{Calibration, Outcome, calibration};
 use crate::decisions::Decision;
 use crate::detectors::DetectorId;
@@ -107,8 +107,11 @@ pub struct Scores {
     pub judge: Tally,
     /// Seconds from the first call of a loop to the nudge, of all nudged loops, ascending.
     pub seconds_to_nudge: Vec<f64>,
-    /// How many trials were cancelled.
+    /// How many trials were cancelled as a whole.
     pub cancelled_trials: usize,
+    /// How many nodes were cancelled, the roots of cancelled trials included.
+    #[serde(default)]
+    pub cancelled_nodes: usize,
     /// What cancels saved at the most, in nano-dollars.
     pub saved_at_most_nano_usd: u64,
     /// What cancels saved at the agents' pace, in nano-dollars.
@@ -129,6 +132,7 @@ pub fn score(trials: &[Judged<'_>]) -> Scores {
         judge: Tally::default(),
         seconds_to_nudge: Vec::new(),
         cancelled_trials: 0,
+        cancelled_nodes: 0,
         saved_at_most_nano_usd: 0,
         saved_at_pace_nano_usd: 0,
         cost_nano_usd: 0,
@@ -143,6 +147,7 @@ pub fn score(trials: &[Judged<'_>]) -> Scores {
         }
         tally(trial, &mut scores, &mut outcomes);
         scores.seconds_to_nudge.extend(seconds_to_nudge(trial));
+        scores.cancelled_nodes += carried_out(trial.records, InterventionKind::Cancel).count();
         for record in trial.records {
             if let Entry::Closed {
                 verdict,
@@ -277,25 +282,27 @@ pub fn render_scores(scores: &Scores) -> String {
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
-        "{} trials, {} healthy, {} cancelled; {} false alarms per healthy trial",
+        "{} trials, {} healthy; {} trials and {} nodes cancelled; {} false alarms per healthy trial",
         scores.trials,
         scores.healthy_trials,
         scores.cancelled_trials,
+        scores.cancelled_nodes,
         number(scores.false_alarms_per_healthy_trial)
     );
     let _ = writeln!(
         text,
-        "{:<18} {:>5} {:>5} {:>6} {:>8} {:>10} {:>9} {:>6}",
-        "", "right", "wrong", "missed", "censored", "unlabelled", "precision", "recall"
+        "{:<18} {:>5} {:>5} {:>6} {:>5} {:>8} {:>10} {:>9} {:>6}",
+        "", "right", "wrong", "missed", "quiet", "censored", "unlabelled", "precision", "recall"
     );
     let named = scores.detectors.iter().map(|(id, tally)| (id.as_str(), tally));
     for (name, tally) in named.chain([("judge (looping)", &scores.judge)]) {
         let _ = writeln!(
             text,
-            "{name:<18} {:>5} {:>5} {:>6} {:>8} {:>10} {:>9} {:>6}",
+            "{name:<18} {:>5} {:>5} {:>6} {:>5} {:>8} {:>10} {:>9} {:>6}",
             tally.right,
             tally.wrong,
             tally.missed,
+            tally.rightly_quiet,
             tally.censored,
             tally.unlabelled,
             number(tally.precision),

@@ -102,10 +102,19 @@ pub fn render_story(lines: &[Line]) -> String {
             trial = Some(&line.trial);
             text.push_str(&format!("trial {}\n", line.trial));
         }
-        let time = format!("{:.1}s", line.at_ms as f64 / 1e3);
-        text.push_str(&format!("{time:>9}  #{:<5} {}\n", line.event, line.text));
+        text.push_str(&render_line(line));
     }
     text
+}
+
+/// Renders lines of one trial without its name.
+pub fn render_lines(lines: &[Line]) -> String {
+    lines.iter().map(render_line).collect()
+}
+
+fn render_line(line: &Line) -> String {
+    let time = format!("{:.1}s", line.at_ms as f64 / 1e3);
+    format!("{time:>9}  #{:<5} {}\n", line.event, line.text)
 }
 
 /// Writes lines as CSV with a header (RFC 4180).

@@ -12,7 +12,7 @@ use crate::judge::Judge;
 use crate::meter::Meter;
 use crate::settings::Settings;
 use crate::tape::{Answer, Input, TapeLine};
-use hone_protocol::Event;
+use hone_protocol::{Event, NodeId};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,16 +101,14 @@ impl Watched {
 }
 
 /// How far a watch has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
     /// The number of the newest event that was taken in.
     pub event: u64,
     /// Whether neither the judge nor an inbox is being waited for.
     pub idle: bool,
-    /// How many nudges and cancels were sent.
-    pub interventions: u64,
-    /// Whether a cancel was sent that is not carried out yet.
-    pub cancelling: bool,
+    /// The nodes that were sent a cancel.
+    pub cancelled: Vec<NodeId>,
     /// Whether the watch is over.
     pub over: bool,
 }
@@ -135,15 +133,14 @@ impl Gate {
         self.reaches(at_most, |now| now.idle && now.event >= event).await
     }
 
-    /// Waits until what was sent to be cancelled has ended, or until `at_most` is over. Returns
-    /// whether it has.
-    pub async fn cancelled(&self, at_most: Duration) -> bool {
-        self.reaches(at_most, |now| now.idle && !now.cancelling).await
+    /// Waits until the watch is over, or until `at_most` is. Returns whether it is over.
+    pub async fn over(&self, at_most: Duration) -> bool {
+        self.reaches(at_most, |_| false).await
     }
 
-    /// Returns how far the watch has come by now.
-    pub fn standing(&self) -> Standing {
-        *self.0.borrow()
+    /// Tells whether a node, or one above it, was sent a cancel.
+    pub fn is_cancelled(&self, node: &NodeId) -> bool {
+        self.0.borrow().cancelled.iter().any(|cancelled| node.is_within(cancelled))
     }
 
     async fn reaches(&self, at_most: Duration, far: impl Fn(&Standing) -> bool) -> bool {
@@ -352,8 +349,7 @@ impl<S: EventSource> Watchman<S> {
         self.told.send_replace(Standing {
             event: self.event,
             idle: self.tasks.is_empty(),
-            interventions: self.desk.sent_count(),
-            cancelling: self.desk.is_cancelling(),
+            cancelled: self.desk.cancelled_nodes().cloned().collect(),
             over,
         });
     }

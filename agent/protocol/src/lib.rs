@@ -14,7 +14,7 @@
 //! In the `usage` of a completion the harness may add `cost`: what the completion took, in US
 //! dollars. The agent adds it up to know how much of its limit is gone. A completion that a cap
 //! forbids is refused with status 402. The header [`NODE_HEADER`] of a completion names the node
-//! that asks.
+//! that asks, and [`EVENT_HEADER`] the newest event before it.
 //!
 //! This crate is protected: the loop rejects a child that changes it.
 
@@ -36,6 +36,10 @@ pub const SOCKET_VARIABLE: &str = "HONE_SOCKET";
 
 /// The header of a completion that names the node that asks.
 pub const NODE_HEADER: &str = "x-hone-node";
+
+/// The header of a completion that tells the number of the newest event that came before it. Events
+/// travel beside completions; a rehearsal waits for them here, so that it is the same each time.
+pub const EVENT_HEADER: &str = "x-hone-event";
 
 /// Names a node of the call graph: the root agent is `0`, its second sub-agent `0.2`, and so on.
 ///

@@ -46,6 +46,11 @@ impl Events {
         self.news.notify_one();
     }
 
+    /// Returns the number of the newest event.
+    pub fn last(&self) -> u64 {
+        self.queue.borrow().last
+    }
+
     /// Notes something odd that does not stop the agent.
     pub fn warn(&self, node: &NodeId, text: impl Into<String>) {
         self.emit(node, EventKind::Warning { text: text.into() });

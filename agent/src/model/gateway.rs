@@ -3,7 +3,9 @@
 use super::chat::{Message, Reply, Request, StreamOptions};
 use super::stream::{Assembler, StreamError, problem_of};
 use futures_util::StreamExt as _;
-use hone_protocol::{Answer, EventBatch, EventReceipt, Inbox, Job, NODE_HEADER, NodeId};
+use hone_protocol::{
+    Answer, EVENT_HEADER, EventBatch, EventReceipt, Inbox, Job, NODE_HEADER, NodeId,
+};
 use serde::de::DeserializeOwned;
 use std::path::Path;
 use std::time::Duration;
@@ -97,10 +99,11 @@ impl Gateway {
         Ok(accepted(response).await?.json().await?)
     }
 
-    /// Asks a model for a completion, on behalf of `node`.
+    /// Asks a model for a completion, on behalf of `node`. `event` is the newest event before it.
     pub async fn complete(
         &self,
         node: &NodeId,
+        event: u64,
         model: &str,
         messages: &[Message],
         stop: &[&str],
@@ -110,7 +113,7 @@ impl Gateway {
         let mut pause = FIRST_PAUSE;
         let mut tries = 1;
         loop {
-            match self.complete_once(node, &request).await {
+            match self.complete_once(node, event, &request).await {
                 Err(error) if tries < TRIES && error.may_pass() => {
                     tokio::time::sleep(pause).await;
                     pause *= 2;
@@ -124,10 +127,12 @@ impl Gateway {
     async fn complete_once(
         &self,
         node: &NodeId,
+        event: u64,
         request: &Request<'_>,
     ) -> Result<Reply, GatewayError> {
         let call = self.http.post(format!("{BASE}/chat/completions"));
-        let response = call.header(NODE_HEADER, &node.0).json(request).send().await?;
+        let call = call.header(NODE_HEADER, &node.0).header(EVENT_HEADER, event);
+        let response = call.json(request).send().await?;
         let mut body = accepted(response).await?.bytes_stream();
         let mut reply = Assembler::default();
         while let Some(bytes) = body.next().await {

@@ -73,7 +73,8 @@ impl Steps {
         let model = trial.alias(self.agent.model);
         let (messages, reply) = loop {
             let messages = self.window.messages(status);
-            match trial.gateway.complete(&self.desk.node, model, &messages, stop).await {
+            let (node, event) = (&self.desk.node, trial.events.last());
+            match trial.gateway.complete(node, event, model, &messages, stop).await {
                 Ok(reply) => break (messages, reply),
                 Err(error) if error.is_spent() => return Err(TrialEnd::Spent(error.to_string())),
                 // The estimate was wrong, or the model takes less than the job says.

@@ -2,14 +2,19 @@
 
 use hone_protocol::{Event, EventKind, EventReceipt, NodeId};
 use serde_json::Value;
-use tokio::sync::{Mutex, mpsc};
+use std::time::Duration;
+use tokio::sync::{Mutex, mpsc, watch};
 
 /// Bytes of events that a trial may report. Beyond, events are acknowledged and dropped, so that
 /// an agent that floods its door fills nobody's memory or disk.
 const MOST_BYTES: u64 = 256 * 1024 * 1024;
 
+/// How long a call waits for the events before it, which are on their way on another connection.
+const ON_THEIR_WAY: Duration = Duration::from_secs(5);
+
 pub(super) struct EventLog {
     state: Mutex<State>,
+    newest: watch::Sender<u64>,
     sender: mpsc::Sender<Event>,
 }
 
@@ -22,7 +27,7 @@ struct State {
 
 impl EventLog {
     pub fn new(sender: mpsc::Sender<Event>) -> Self {
-        EventLog { state: Mutex::new(State::default()), sender }
+        EventLog { state: Mutex::new(State::default()), newest: watch::Sender::new(0), sender }
     }
 
     /// Takes a batch and acknowledges the highest number up to which nothing is missing. An event
@@ -52,7 +57,17 @@ impl EventLog {
                 let _ = self.sender.send(Event { seq, time, node, kind }).await;
             }
         }
+        self.newest.send_replace(state.seq);
         EventReceipt { seq: state.seq }
+    }
+
+    /// Waits until an event was taken, and returns the number of the newest one.
+    pub async fn reach(&self, event: u64) -> u64 {
+        let mut newest = self.newest.subscribe();
+        let reached = newest.wait_for(|newest| *newest >= event);
+        // An agent may name an event that never comes.
+        let _ = tokio::time::timeout(ON_THEIR_WAY, reached).await;
+        *self.newest.borrow()
     }
 
     pub async fn taken(&self) -> u64 {

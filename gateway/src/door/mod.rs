@@ -13,17 +13,27 @@ use crate::meter::MeterReading;
 use crate::tape::TapeError;
 use events::EventLog;
 use futures::future::BoxFuture;
-use hone_protocol::{Answer, Event, Job};
+use hone_protocol::{Answer, Event, Job, NodeId};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::DropGuard;
 
-/// Holds up a model call of an agent; given the number of events that were taken before it.
+/// Holds up a model call of an agent.
 ///
 /// A rehearsal waits here for its overseer, so that an intervention comes at the same step each time.
-pub type Pace = Arc<dyn Fn(u64) -> BoxFuture<'static, ()> + Send + Sync>;
+pub type Pace = Arc<dyn Fn(Held) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// A model call that is held up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The number of the newest event that was taken; all events before the call are, where the agent
+    /// says which one was the newest.
+    pub event: u64,
+    /// The node that asks, where the agent says so.
+    pub node: Option<NodeId>,
+}
 
 /// What a trial's door is opened with.
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 //! The protocol of the door.
 
-use super::Door;
 use super::events::read_batch;
+use super::{Door, Held};
 use crate::completion::{ChatRequest, Dialect};
 use crate::error::Problem;
 use crate::line::{CallError, Delivery, collect};
@@ -9,13 +9,13 @@ use crate::provider::ReplyPart;
 use crate::{anthropic, json, openai};
 use axum::body::{Body, to_bytes};
 use axum::extract::{Query, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use bytes::Bytes;
 use futures::stream;
-use hone_protocol::{Answer, EventReceipt, Inbox, Job};
+use hone_protocol::{Answer, EVENT_HEADER, EventReceipt, Inbox, Job, NODE_HEADER, NodeId};
 use serde::Deserialize;
 use serde_json::{Value, json as value};
 use std::sync::{Arc, PoisonError};
@@ -126,22 +126,44 @@ fn refuse(status: StatusCode, detail: &str) -> Response {
         .into_response()
 }
 
-async fn chat(State(door): State<Arc<Door>>, body: Body) -> Response {
+async fn chat(State(door): State<Arc<Door>>, headers: HeaderMap, body: Body) -> Response {
     match take_in(&door, body, MOST_PROMPT, |body| openai::parse(body)).await {
-        Ok((request, body)) => complete(&door, Dialect::OpenAi, request, body).await,
+        Ok((request, body)) => {
+            complete(&door, Caller::of(&headers), Dialect::OpenAi, request, body).await
+        }
         Err(refusal) => refusal,
     }
 }
 
-async fn messages(State(door): State<Arc<Door>>, body: Body) -> Response {
+async fn messages(State(door): State<Arc<Door>>, headers: HeaderMap, body: Body) -> Response {
     match take_in(&door, body, MOST_PROMPT, |body| anthropic::parse(body)).await {
-        Ok((request, body)) => complete(&door, Dialect::Anthropic, request, body).await,
+        Ok((request, body)) => {
+            complete(&door, Caller::of(&headers), Dialect::Anthropic, request, body).await
+        }
         Err(refusal) => refusal,
+    }
+}
+
+/// What an agent says about a call of its own.
+struct Caller {
+    node: Option<NodeId>,
+    /// The newest event before the call.
+    event: u64,
+}
+
+impl Caller {
+    fn of(headers: &HeaderMap) -> Self {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        Caller {
+            node: text(NODE_HEADER).map(|node| NodeId(node.to_owned())),
+            event: text(EVENT_HEADER).and_then(|event| event.parse().ok()).unwrap_or(0),
+        }
     }
 }
 
 async fn complete(
     door: &Arc<Door>,
+    caller: Caller,
     dialect: Dialect,
     request: Result<ChatRequest, String>,
     body: Bytes,
@@ -158,7 +180,8 @@ async fn complete(
     if let Some(pace) = &door.pace {
         // The harness holds the call up, so it is not the agent's time.
         let _waiting = door.line.meter.wait();
-        pace(door.events.taken().await).await;
+        let held = Held { event: door.events.reach(caller.event).await, node: caller.node };
+        pace(held).await;
     }
     let streamed = request.stream;
     let mut deliveries = door.line.start(request, body);

@@ -78,6 +78,8 @@ pub struct Context {
     pub home: Home,
     /// Settings from files, environment and `-c`; flags of a command come on top.
     pub settings: Settings,
+    /// The pairs of `-c`, for commands that put them on the settings of a run.
+    pub set: Vec<String>,
     /// Where words and data go.
     pub console: Console,
 }
@@ -124,7 +126,7 @@ fn context(global: &GlobalArguments, console: Console) -> Outcome<Context> {
     };
     let cache =
         std::path::absolute(&cache).map_err(|error| Failure::new(FailureKind::Usage, error))?;
-    Ok(Context { home: Home::new(root, cache), settings, console })
+    Ok(Context { home: Home::new(root, cache), settings, set: global.set.clone(), console })
 }
 
 async fn run(command: Command, context: Context) -> Outcome {

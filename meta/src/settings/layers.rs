@@ -54,15 +54,7 @@ impl Sources<'_> {
         }
         layers.file(self.project, self.project_must_exist)?;
         self.environment(&mut layers)?;
-        for pair in self.set {
-            let origin = format!("read `-c {pair}`");
-            let Some((key, text)) = pair.split_once('=') else {
-                return Err(Failure::usage(origin)
-                    .hint("It is written `-c key=value`, such as `-c trial.seconds=120`."));
-            };
-            let layer = layers.pair(key.trim(), text.trim(), &origin)?;
-            layers.put(layer, Path::new(""), &origin)?;
-        }
+        layers.pairs(self.set)?;
         Ok(layers.settings)
     }
 
@@ -85,6 +77,13 @@ impl Sources<'_> {
         }
         Ok(())
     }
+}
+
+/// Puts pairs `key=value` on settings that are there already.
+pub fn change(settings: &Settings, set: &[String]) -> Outcome<Settings> {
+    let mut layers = Layers { settings: settings.clone(), ..Layers::new()? };
+    layers.pairs(set)?;
+    Ok(layers.settings)
 }
 
 /// The settings so far.
@@ -113,6 +112,20 @@ impl Layers {
             Failure::usage(format!("{origin}: {line}{}", error.message()))
         })?;
         self.put(layer, path.parent().unwrap_or(Path::new("")), &origin)
+    }
+
+    /// Puts pairs `key=value` on top.
+    fn pairs(&mut self, set: &[String]) -> Outcome {
+        for pair in set {
+            let origin = format!("read `-c {pair}`");
+            let Some((key, text)) = pair.split_once('=') else {
+                return Err(Failure::usage(origin)
+                    .hint("It is written `-c key=value`, such as `-c trial.seconds=120`."));
+            };
+            let layer = self.pair(key.trim(), text.trim(), &origin)?;
+            self.put(layer, Path::new(""), &origin)?;
+        }
+        Ok(())
     }
 
     /// Makes a layer of a key and the text of its value.

@@ -274,3 +274,8 @@ pub fn load(config: Option<&Path>, set: &[String]) -> Outcome<Settings> {
     }
     .resolve()
 }
+
+/// Puts pairs `key=value`, as `-c` takes them, on settings such as those of a run.
+pub fn change(settings: &Settings, set: &[String]) -> Outcome<Settings> {
+    layers::change(settings, set)
+}

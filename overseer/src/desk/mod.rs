@@ -11,7 +11,7 @@
 mod acting;
 mod looks;
 
-use crate::audit::{Entry, FORMAT, Intervention, Record, Verdict};
+use crate::audit::{Entry, FORMAT, Intervention, InterventionKind, Record, Verdict};
 use crate::decisions::{Decision, Moment};
 use crate::detectors::spending::History;
 use crate::detectors::{DetectorId, Detectors, Hit, Scene};
@@ -201,14 +201,11 @@ impl Desk {
         self.look.is_some()
     }
 
-    /// Counts the nudges and cancels so far, those of the shadow included.
-    pub fn sent_count(&self) -> u64 {
-        self.sent.len() as u64
-    }
-
-    /// Tells whether a cancel was sent that is not carried out yet.
-    pub fn is_cancelling(&self) -> bool {
-        !self.cancels.is_empty()
+    /// Returns the nodes that were sent a cancel; in the shadow none is.
+    pub fn cancelled_nodes(&self) -> impl Iterator<Item = &NodeId> {
+        let is_cancel = |sent: &&Sent| sent.kind == InterventionKind::Cancel;
+        let sent = self.sent.iter().filter(|_| self.settings.mode == Mode::On);
+        sent.filter(is_cancel).map(|sent| &sent.node)
     }
 
     /// Returns how the overseer left the trial, as far as it is known.
@@ -333,7 +330,14 @@ impl Desk {
             let decision = self.moment().quiet(id, events);
             self.decisions.push(decision);
         }
-        let cancelled = matches!(self.verdict, Verdict::Cancelled { .. });
+        // What was cancelled would have gone on; a trial that went on without it saved less, or nothing.
+        let carried_out = |sent: &Sent| {
+            sent.kind == InterventionKind::Cancel
+                && sent.delivered.is_some()
+                && self.settings.mode == Mode::On
+        };
+        let cancelled =
+            matches!(self.verdict, Verdict::Cancelled { .. }) || self.sent.iter().any(carried_out);
         let reading = self.reading;
         let left = reading.cost_limit_nano_usd.saturating_sub(reading.cost_nano_usd);
         let has_limit = cancelled && reading.cost_limit_nano_usd > 0;

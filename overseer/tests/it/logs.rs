@@ -375,24 +375,24 @@ async fn scores_over_the_corpus_have_no_false_alarm() {
     let (scores, _) = score_logs(&logs).unwrap();
     assert_eq!((scores.healthy_trials, scores.false_alarms_per_healthy_trial), (10, Some(0.0)));
     insta::assert_snapshot!(render_scores(&scores), @r#"
-    35 trials, 10 healthy, 0 cancelled; 0.00 false alarms per healthy trial
-                       right wrong missed censored unlabelled precision recall
-    exact_repeat           1     0      0        0          2      1.00   1.00
-    alternation            3     0      0        0          0      1.00   1.00
-    same_error             1     0      0        0          0      1.00   1.00
-    no_progress            2     1      0        0          3      0.67   1.00
-    spend_runaway          0     0      0        0         35         –      –
-    unreported_calls       0     0      0        0         35         –      –
-    node_storm             0     0      0        0         35         –      –
-    waiting_command        0     0      0        0         35         –      –
-    silence                0     0      0        0         35         –      –
-    unreturned             0     0      0        0         35         –      –
-    grader_write           0     0      0        0         35         –      –
-    outside_read           0     0      0        0         35         –      –
-    git_history            0     0      0        0         35         –      –
-    success_marker         0     0      0        0         35         –      –
-    protected_write        0     0      0        0         35         –      –
-    judge (looping)        0     0      0        0          0         –      –
+    35 trials, 10 healthy; 0 trials and 0 nodes cancelled; 0.00 false alarms per healthy trial
+                       right wrong missed quiet censored unlabelled precision recall
+    exact_repeat           1     0      0    32        0          2      1.00   1.00
+    alternation            3     0      0    32        0          0      1.00   1.00
+    same_error             1     0      0    34        0          0      1.00   1.00
+    no_progress            2     1      0    29        0          3      0.67   1.00
+    spend_runaway          0     0      0     0        0         35         –      –
+    unreported_calls       0     0      0     0        0         35         –      –
+    node_storm             0     0      0     0        0         35         –      –
+    waiting_command        0     0      0     0        0         35         –      –
+    silence                0     0      0     0        0         35         –      –
+    unreturned             0     0      0     0        0         35         –      –
+    grader_write           0     0      0     0        0         35         –      –
+    outside_read           0     0      0     0        0         35         –      –
+    git_history            0     0      0     0        0         35         –      –
+    success_marker         0     0      0     0        0         35         –      –
+    protected_write        0     0      0     0        0         35         –      –
+    judge (looping)        0     0      0     0        0          0         –      –
     loop start to nudge: 14.40 s in the median of 8
     cancels saved at most $0.0000, $0.0000 at the agents' pace; the judge cost $0.0000
     judge: no labelled decisions

@@ -1,12 +1,16 @@
 //! A judge over a desk of the gateway.
 
 use futures::future::BoxFuture;
-use hone_gateway::{Alias, CallError, ChatMessage, ChatRequest, Desk, Gateway, NanoUsd, Severity};
+use hone_gateway::tape::TapeError;
+use hone_gateway::{
+    Alias, CallError, ChatMessage, ChatRequest, Desk, Gateway, LineSpec, NanoUsd, Severity,
+};
 use hone_overseer::{Judge, JudgeError, Prompt, Reply};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Asks the model behind the alias `overseer`.
-pub(super) struct DeskJudge {
+#[derive(Clone)]
+pub struct DeskJudge {
     desk: Desk,
     model: String,
     /// What was told of the desk's cost by now; replies that overlap share what is new.
@@ -14,17 +18,22 @@ pub(super) struct DeskJudge {
 }
 
 impl DeskJudge {
-    pub fn new(desk: Desk, model: String) -> Self {
-        DeskJudge { desk, model, told: Arc::new(Mutex::new(NanoUsd::ZERO)) }
+    /// Opens a desk for a judge.
+    ///
+    /// # Errors
+    /// Where the desk's recording cannot be made or read.
+    pub fn open(gateway: &Gateway, spec: LineSpec) -> Result<Self, TapeError> {
+        let models = gateway.resolved().models.get(&Alias::from(Alias::OVERSEER));
+        let names = models.iter().flat_map(|alias| &alias.models).map(ToString::to_string);
+        let model = names.collect::<Vec<_>>().join(", ");
+        let desk = gateway.open_desk(spec)?;
+        Ok(DeskJudge { desk, model, told: Arc::default() })
     }
-}
 
-/// Returns the names of the models that may answer for the overseer.
-pub(super) fn model_name(gateway: &Gateway) -> String {
-    let models = &gateway.resolved().models;
-    let chosen = models.get(&Alias::from(Alias::OVERSEER)).map(|alias| &alias.models);
-    let names = chosen.into_iter().flatten().map(ToString::to_string);
-    names.collect::<Vec<_>>().join(", ")
+    /// Closes the desk, cuts off what is in flight, and returns what all of it cost.
+    pub async fn close(self) -> NanoUsd {
+        self.desk.close().await.cost
+    }
 }
 
 impl Judge for DeskJudge {

@@ -19,17 +19,17 @@ pub mod pacing;
 mod reach;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use filing::{FilingError, Subject};
+pub use judge::DeskJudge;
 pub use pacing::Pacing;
 pub use reach::Stop;
 
 use hone_gateway::{Gateway, LineSpec, NanoUsd, SpendRole, TrialDoor, TrialMeter};
-use hone_overseer::audit::{Entry, InterventionKind, Verdict};
+use hone_overseer::audit::{Entry, InterventionKind, Verdict, carried_out};
 use hone_overseer::{Brief, Mode, NoJudge, NoSink, Post, Reading, Settings, Watching};
 use hone_protocol::{Event, Limits, Role};
-use judge::DeskJudge;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -96,7 +96,7 @@ impl Guarded {
 pub struct Watch {
     /// None where the overseer is off.
     watching: Option<Watching>,
-    desk: Option<hone_gateway::Desk>,
+    judge: Option<DeskJudge>,
     over: CancellationToken,
 }
 
@@ -125,11 +125,11 @@ pub fn start(
         }
     });
     if off {
-        return Watch { watching: None, desk: None, over };
+        return Watch { watching: None, judge: None, over };
     }
-    let desk = open_desk(gateway, &order);
-    let judge: Arc<dyn hone_overseer::Judge> = match &desk {
-        Some(desk) => Arc::new(DeskJudge::new(desk.clone(), judge::model_name(gateway))),
+    let judge = open_judge(gateway, &order);
+    let asked: Arc<dyn hone_overseer::Judge> = match &judge {
+        Some(judge) => Arc::new(judge.clone()),
         None => Arc::new(NoJudge),
     };
     let settings = settings(order.settings, &order.workdir, &order.guarded);
@@ -142,7 +142,7 @@ pub fn start(
         settings,
         events: watched,
         meter: Arc::new(meter(door.meter(), order.limits)),
-        judge,
+        judge: asked,
         interventions: Arc::new(reach::Reach::new(door.inbox(), order.stop)),
         sink: Box::new(NoSink),
         cancelled: over.clone(),
@@ -150,18 +150,17 @@ pub fn start(
     if let Some(pacing) = &order.pacing {
         pacing.follow(watching.gate());
     }
-    Watch { watching: Some(watching), desk, over }
+    Watch { watching: Some(watching), judge, over }
 }
 
-fn open_desk(gateway: &Gateway, order: &WatchOrder) -> Option<hone_gateway::Desk> {
+fn open_judge(gateway: &Gateway, order: &WatchOrder) -> Option<DeskJudge> {
     let spec = LineSpec {
         agent: Some(order.agent),
         iteration: order.iteration,
         cap: Some(NanoUsd(order.settings.judge.cap_nano_usd)),
         ..LineSpec::new(format!("{}.overseer", order.trial), SpendRole::Overseer)
     };
-    gateway
-        .open_desk(spec)
+    DeskJudge::open(gateway, spec)
         .inspect_err(|error| {
             tracing::warn!(trial = order.trial, "the overseer has no judge: {error}");
         })
@@ -222,8 +221,8 @@ impl Watch {
                 joined.inspect_err(|error| tracing::error!(%error, "a trial has no audit log")).ok()
             }
         };
-        let cost = match self.desk {
-            Some(desk) => desk.close().await.cost,
+        let cost = match self.judge {
+            Some(judge) => judge.close().await,
             None => NanoUsd::ZERO,
         };
         Watched { watched, cost }
@@ -250,31 +249,25 @@ impl Watched {
         self.cost
     }
 
-    /// Tells whether the trial's verdict is `cancelled`, and why: the overseer ended the trial, or it
-    /// ended a node of it and the trial then achieved nothing.
+    /// Tells whether the trial's verdict is `cancelled`, and why, see [`cancelled`].
     pub fn cancelled(&self, achieved: Achieved) -> Option<String> {
-        let logs = self.watched.as_ref()?;
-        if let Verdict::Cancelled { reason, .. } = &logs.verdict {
-            return Some(reason.clone());
-        }
-        if achieved == Achieved::Something {
-            return None;
-        }
-        let delivered = logs.records.iter().filter_map(|record| match record.entry {
-            Entry::Delivered { intervention, .. } => Some(intervention),
-            _ => None,
-        });
-        let cancels: Vec<u64> = delivered.collect();
-        logs.records.iter().find_map(|record| match &record.entry {
-            Entry::Intervention(made)
-                if made.kind == InterventionKind::Cancel
-                    && cancels.contains(&made.intervention) =>
-            {
-                Some(format!("node {} was cancelled: {}", made.node, made.reason))
-            }
-            _ => None,
-        })
+        cancelled(&self.watched.as_ref()?.records, achieved)
     }
+}
+
+/// Tells from an audit log whether the trial's verdict is `cancelled`, and why: the overseer ended the
+/// trial, or it ended a node of it and the trial then achieved nothing.
+pub fn cancelled(records: &[hone_overseer::Record], achieved: Achieved) -> Option<String> {
+    let whole = records.iter().find_map(|record| match &record.entry {
+        Entry::Closed { verdict: Verdict::Cancelled { reason, .. }, .. } => Some(reason.clone()),
+        _ => None,
+    });
+    whole.or_else(|| match achieved {
+        Achieved::Something => None,
+        Achieved::Nothing => carried_out(records, InterventionKind::Cancel)
+            .next()
+            .map(|made| format!("node {} was cancelled: {}", made.node, made.reason)),
+    })
 }
 
 /// Whether a trial came to something.

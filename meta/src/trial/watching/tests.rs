@@ -8,7 +8,8 @@ use hone_archive::{AgentNumber, Digest};
 use hone_gateway::{GatewaySettings, Keys, ModelName, TrialSpec};
 use hone_overseer::replay;
 use hone_protocol::{
-    EventBatch, EventKind, Inbox, Job, Message, MessageKind, NodeId, PROTOCOL_VERSION,
+    EVENT_HEADER, EventBatch, EventKind, Inbox, Job, Message, MessageKind, NODE_HEADER, NodeId,
+    PROTOCOL_VERSION,
 };
 use pretty_assertions::assert_eq;
 use std::path::Path;
@@ -17,7 +18,7 @@ use tokio::sync::{Notify, watch};
 
 /// What the agent does.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Temper {
+pub(crate) enum Temper {
     /// Makes different calls and ends.
     Healthy,
     /// Its sub-agent repeats a call; it reads nudges, goes on, and obeys cancels.
@@ -114,11 +115,13 @@ impl Agent {
         });
     }
 
-    async fn ask(&self) {
+    async fn ask(&self, node: &NodeId) {
+        let event = *self.seq.lock().unwrap();
         let body = serde_json::json!({
             "model": "main", "messages": [{"role": "user", "content": "what next?"}]
         });
-        let reply = self.http.post("http://door/v1/chat/completions").json(&body).send().await;
+        let call = self.http.post("http://door/v1/chat/completions").json(&body);
+        let reply = call.header(NODE_HEADER, &node.0).header(EVENT_HEADER, event).send().await;
         assert!(reply.unwrap().status().is_success());
     }
 
@@ -139,7 +142,7 @@ impl Agent {
         };
         tokio::spawn(self.clone().poll());
         self.emit(&root, start("main"));
-        self.ask().await;
+        self.ask(&root).await;
         self.emit(&coder, start("coder"));
         let most = if temper == Temper::Healthy { 6 } else { 60 };
         let mut made = 0;
@@ -152,7 +155,7 @@ impl Agent {
                     self.finish(&coder, "cancelled");
                     break;
                 }
-                () = self.ask() => {}
+                () = self.ask(&coder) => {}
                 () = stop.cancelled() => break,
             }
             made += 1;
@@ -162,14 +165,14 @@ impl Agent {
             };
             self.call(&coder, made, &pattern);
         }
-        self.ask().await;
+        self.ask(&root).await;
         self.finish(&root, "complete");
         made
     }
 }
 
-struct Outcome {
-    watched: Watched,
+pub(crate) struct Outcome {
+    pub watched: Watched,
     copy: Vec<Event>,
     made: u64,
     model_calls: u64,
@@ -190,13 +193,17 @@ fn job() -> Job {
     }
 }
 
-async fn run(temper: Temper, settings: Settings) -> Outcome {
+pub(crate) async fn run(temper: Temper, trial: &str) -> Outcome {
+    run_with(temper, trial, Settings::default()).await
+}
+
+async fn run_with(temper: Temper, trial: &str, settings: Settings) -> Outcome {
     let directory = tempfile::tempdir().unwrap();
     let models = GatewaySettings::of_model(ModelName::rehearsal()).unwrap();
     let gateway = Gateway::new(models, Keys::default()).unwrap();
     let (pacing, stop) = (Pacing::default(), Stop::default());
     let spec = TrialSpec {
-        line: LineSpec::new("t1", SpendRole::Benchmark),
+        line: LineSpec::new(trial, SpendRole::Benchmark),
         job: job(),
         socket: directory.path().join("t1.sock"),
         other_models: None,
@@ -205,7 +212,7 @@ async fn run(temper: Temper, settings: Settings) -> Outcome {
     let (door, events) = gateway.open_trial(spec).unwrap();
     let (copy, mut copied) = mpsc::unbounded_channel();
     let order = WatchOrder {
-        trial: "t1".to_owned(),
+        trial: trial.to_owned(),
         role: job().role,
         statement: job().statement,
         settings,
@@ -231,7 +238,7 @@ async fn run(temper: Temper, settings: Settings) -> Outcome {
     Outcome { watched, copy, made, model_calls, stop, paid }
 }
 
-fn subject() -> Subject {
+pub(crate) fn subject() -> Subject {
     Subject {
         run: "r".to_owned(),
         iteration: None,
@@ -251,18 +258,18 @@ fn kinds(audit: &Audit) -> Vec<(&str, &str)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_looping_sub_agent_is_nudged_and_then_cancelled_at_the_same_call_each_time() {
-    let first = run(Temper::Stubborn, Settings::default()).await;
+    let first = run(Temper::Stubborn, "t1").await;
     let audit = first.watched.audit(subject(), None).unwrap();
     assert_eq!(kinds(&audit), [("nudge", "0.1"), ("cancel", "0.1")]);
     assert!(first.made < 20, "{} calls were made", first.made);
     assert_eq!(first.stop.reason(), None);
-    let second = run(Temper::Stubborn, Settings::default()).await;
+    let second = run(Temper::Stubborn, "t1").await;
     assert_eq!((second.made, second.model_calls), (first.made, first.model_calls));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_trial_counts_as_cancelled_when_its_node_was_and_nothing_was_achieved() {
-    let outcome = run(Temper::Stubborn, Settings::default()).await;
+    let outcome = run(Temper::Stubborn, "t1").await;
     let reason = outcome.watched.cancelled(Achieved::Nothing).unwrap();
     assert!(reason.starts_with("node 0.1 was cancelled: "), "{reason}");
     assert_eq!(outcome.watched.cancelled(Achieved::Something), None);
@@ -318,7 +325,7 @@ async fn an_agent_that_ignores_its_cancel_is_stopped_from_outside() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_judge_is_paid_from_the_overseers_account() {
-    let outcome = run(Temper::Stubborn, Settings::default()).await;
+    let outcome = run(Temper::Stubborn, "t1").await;
     let looks = outcome.watched.logs().unwrap().records.iter();
     let looks = looks.filter(|record| record.entry.kind() == "look").count();
     assert!(looks >= 2, "{looks} looks");
@@ -329,7 +336,7 @@ async fn the_judge_is_paid_from_the_overseers_account() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_healthy_trial_is_left_alone_and_its_events_are_copied() {
-    let outcome = run(Temper::Healthy, Settings::default()).await;
+    let outcome = run(Temper::Healthy, "t1").await;
     assert_eq!(kinds(&outcome.watched.audit(subject(), None).unwrap()), []);
     assert_eq!(outcome.watched.cancelled(Achieved::Nothing), None);
     let seqs: Vec<u64> = outcome.copy.iter().map(|event| event.seq).collect();
@@ -340,7 +347,7 @@ async fn a_healthy_trial_is_left_alone_and_its_events_are_copied() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_overseer_that_is_off_leaves_no_log_and_the_events_are_copied_all_the_same() {
     let settings = Settings { mode: Mode::Off, ..Settings::default() };
-    let outcome = run(Temper::Healthy, settings).await;
+    let outcome = run_with(Temper::Healthy, "t1", settings).await;
     assert_eq!(outcome.watched, Watched::default());
     assert_eq!(outcome.watched.audit(subject(), None), None);
     assert_eq!(outcome.copy.len(), 3 + 2 * 6);
@@ -348,7 +355,7 @@ async fn an_overseer_that_is_off_leaves_no_log_and_the_events_are_copied_all_the
 
 #[tokio::test(flavor = "multi_thread")]
 async fn log_and_verdict_follow_from_the_tape_that_the_record_names() {
-    let outcome = run(Temper::Stubborn, Settings::default()).await;
+    let outcome = run(Temper::Stubborn, "t1").await;
     let traces = tempfile::tempdir().unwrap();
     let tape = outcome.watched.keep_tape(traces.path()).unwrap();
     let audit = outcome.watched.audit(subject(), tape).unwrap();
@@ -364,7 +371,7 @@ async fn log_and_verdict_follow_from_the_tape_that_the_record_names() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tape_that_was_changed_is_refused() {
-    let outcome = run(Temper::Healthy, Settings::default()).await;
+    let outcome = run(Temper::Healthy, "t1").await;
     let traces = tempfile::tempdir().unwrap();
     let digest = outcome.watched.keep_tape(traces.path()).unwrap().unwrap();
     let path = traces.path().join(format!("{digest}.watch.zst"));
