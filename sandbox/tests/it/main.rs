@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
+mod child;
 mod conformance;
+mod executors;
 mod image;
 mod pantry;
 mod registry;
