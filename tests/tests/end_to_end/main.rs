@@ -9,3 +9,4 @@ mod keys;
 mod machine;
 mod nonsense_model;
 mod rehearsal;
+mod swe;
