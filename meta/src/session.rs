@@ -322,7 +322,7 @@ fn failure(error: RunError) -> Failure {
 
 /// Chooses an executor for a run. What earlier processes left on this machine is removed first.
 pub async fn executor(home: &Home, choice: SandboxChoice, run: &str) -> Outcome<SharedExecutor> {
-    let state = home.cache().join("sandboxes");
+    let state = home.sandboxes();
     std::fs::create_dir_all(&state).or_fail(FailureKind::Infrastructure)?;
     if let Err(error) = hone_sandbox::sweep(&state, Sweep::Remove).await {
         tracing::warn!("what dead processes left is not removed: {error}");

@@ -28,6 +28,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 /// An image with nothing in it: everything that a sandbox on the host's root sees is mounted.
 const EMPTY_IMAGE: &str = "hone-empty:1";
+/// Bytes that pulled images may take: what SWE-bench asks for on a disk. When one more is pulled, those that were not
+/// used for longest make room.
+const PULLED_IMAGES: u64 = 120_000_000_000;
 /// Processes of the supervisor itself, besides those that a sandbox may have.
 const OWN_PROCESSES: u64 = 16;
 /// How long an engine may take to remove a container whose supervisor ended.
@@ -47,7 +50,6 @@ pub struct DockerExecutor {
 struct Inner {
     engine: Docker,
     images: Images,
-    image_budget: Option<u64>,
     owner: Owner,
     estate: Estate,
 }
@@ -80,7 +82,7 @@ impl DockerExecutor {
             .map_err(|reason| SandboxError::Unavailable { executor: "docker", reason })?;
         let images = Images::new(engine.clone(), state);
         let estate = Estate::new(state)?;
-        let inner = Inner { engine, images, image_budget: None, owner, estate };
+        let inner = Inner { engine, images, owner, estate };
         Ok(DockerExecutor { inner: Arc::new(inner) })
     }
 
@@ -211,7 +213,7 @@ impl Inner {
 
     async fn provide(&self, image: &str) -> Result<(), SandboxError> {
         let tell = |text: &str| tracing::info!("{text}");
-        self.images.provide(image, self.image_budget, &tell).await.map_err(|error| {
+        self.images.provide(image, Some(PULLED_IMAGES), &tell).await.map_err(|error| {
             SandboxError::NoImage {
                 image: image.to_owned(),
                 reason: match error.hint() {

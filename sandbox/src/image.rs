@@ -29,6 +29,8 @@ pub const LABEL: &str = "dev.hone.image";
 const DIGEST_LABEL: &str = "dev.hone.image.digest";
 /// The repository of build images. An image that a user derives from one inherits its labels, but not its name.
 const REPOSITORY: &str = "hone-build";
+/// The repository of the image with nothing in it, on which sandboxes of the host's root stand.
+const EMPTY_REPOSITORY: &str = "hone-empty";
 /// Part of the digest: changes when the layout of an image does.
 const LAYOUT: &str = "image 1";
 /// The Dockerfile for machines where a registry is in reach.
@@ -128,7 +130,7 @@ pub struct Image {
     pub reference: String,
     /// Its id; empty for an image that was pulled and has been removed by someone else since.
     pub id: String,
-    /// `host` or `dockerfile` as it was made, or `pulled`.
+    /// `host` or `dockerfile` as it was made, `empty`, or `pulled`.
     pub kind: String,
     /// The digest of what it was made from.
     pub digest: Option<String>,
@@ -225,7 +227,10 @@ impl Images {
         let mut images = Vec::new();
         for summary in made {
             for reference in &summary.repo_tags {
-                if !reference.starts_with(&format!("{REPOSITORY}:")) {
+                let is_ours = [REPOSITORY, EMPTY_REPOSITORY]
+                    .iter()
+                    .any(|ours| reference.split(':').next() == Some(ours));
+                if !is_ours {
                     continue;
                 }
                 images.push(Image {

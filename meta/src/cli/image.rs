@@ -200,7 +200,7 @@ fn table(images: &[Image]) -> String {
 }
 
 async fn connect(context: &Context) -> Outcome<Images> {
-    Images::connect(context.home.cache()).await.map_err(failed)
+    Images::connect(&context.home.sandboxes()).await.map_err(failed)
 }
 
 fn failed(error: ImageError) -> Failure {
