@@ -1,17 +1,53 @@
 //! Fresh sandboxes for scoring: what `benchmarks` asks of a room, on top of an executor.
 
 use futures::future::BoxFuture;
-use hone_benchmarks::Digest;
 use hone_benchmarks::kind::Root;
 use hone_benchmarks::room::{Call, Ended, Ending, Room, RoomError, Rooms};
+use hone_benchmarks::{Digest, Suite};
 use hone_sandbox as sandbox;
-use hone_sandbox::{Limits, Mount, Sandbox, SandboxError, SandboxSpec, SharedExecutor};
+use hone_sandbox::image::Images;
+use hone_sandbox::{Executor, Limits, Mount, Sandbox, SandboxError, SandboxSpec, SharedExecutor};
 use std::collections::BTreeMap;
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
 /// How folders of rooms begin; the process's number follows, so that those of the dead are known.
 pub const ROOMS: &str = "hone-room-";
+
+/// An image that was built from the Dockerfile in a tree of a suite's files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Built {
+    /// The tree.
+    pub tree: Digest,
+    /// The image.
+    pub image: String,
+}
+
+/// Builds the image of a problem that brings a Dockerfile, or finds it where it was built before. `scratch` takes the
+/// Dockerfile's folder for that time.
+pub async fn build(
+    executor: &dyn Executor,
+    suite: &Suite,
+    root: &Root,
+    scratch: &Path,
+) -> Result<Option<Built>, SandboxError> {
+    let Root::Dockerfile(tree) = root else { return Ok(None) };
+    let missing = |reason: String| SandboxError::NoImage {
+        image: format!("of the Dockerfile {}", tree.short()),
+        reason,
+    };
+    if executor.name() != "docker" {
+        return Err(missing(format!("{} has no images; use Docker", executor.name())));
+    }
+    let context = scratch.join("context");
+    suite.files().write_tree(tree, &context).map_err(|error| missing(error.to_string()))?;
+    let built = async {
+        let images = Images::connect(scratch).await?;
+        images.build_task(&context, &tree.to_string(), &|said| tracing::info!("{said}")).await
+    };
+    let image = built.await.map_err(|error| missing(crate::trial::problem::chain(&error)))?;
+    Ok(Some(Built { tree: *tree, image }))
+}
 
 /// Returns the limits of a verifier's sandbox: wide, since what a verdict needs is not for the agent to save.
 pub fn verifier_limits(memory_bytes: u64) -> Limits {
@@ -48,9 +84,9 @@ impl ExecutorRooms {
         ExecutorRooms { cancelled, ..self }
     }
 
-    /// Says which image was built from the Dockerfile in a tree of a suite's files.
-    pub fn with_built(mut self, tree: Digest, image: impl Into<String>) -> Self {
-        self.built.insert(tree, image.into());
+    /// Says which image was built from a Dockerfile.
+    pub fn with_built(mut self, built: Option<Built>) -> Self {
+        self.built.extend(built.map(|Built { tree, image }| (tree, image)));
         self
     }
 

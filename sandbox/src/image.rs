@@ -31,6 +31,8 @@ const DIGEST_LABEL: &str = "dev.hone.image.digest";
 const REPOSITORY: &str = "hone-build";
 /// The repository of the image with nothing in it, on which sandboxes of the host's root stand.
 const EMPTY_REPOSITORY: &str = "hone-empty";
+/// The repository of images that are made from the Dockerfiles of tasks.
+const TASKS: &str = "hone-task";
 /// Part of the digest: changes when the layout of an image does.
 const LAYOUT: &str = "image 1";
 /// The Dockerfile for machines where a registry is in reach.
@@ -130,7 +132,7 @@ pub struct Image {
     pub reference: String,
     /// Its id; empty for an image that was pulled and has been removed by someone else since.
     pub id: String,
-    /// `host` or `dockerfile` as it was made, `empty`, or `pulled`.
+    /// `host`, `dockerfile` or `task` as it was made, `empty`, or `pulled`.
     pub kind: String,
     /// The digest of what it was made from.
     pub digest: Option<String>,
@@ -204,7 +206,13 @@ impl Images {
                     Recipe::Dockerfile(path) => path.clone(),
                     _ => PathBuf::from("the built-in Dockerfile"),
                 };
-                self.follow(&reference, &labels, pantry, &path, text, progress).await?;
+                let mut context = Closure::default();
+                for part in ["vendor", "cargo"] {
+                    let from = pantry.folder().join(part);
+                    context.add_copy(&from, &Path::new("/pantry").join(part), &from)?;
+                }
+                let texts = vec![("Dockerfile".to_owned(), text)];
+                self.follow(&reference, &labels, context, texts, &path, progress).await?;
             }
         }
         self.find(&reference).await?.ok_or_else(|| {
@@ -214,6 +222,29 @@ impl Images {
             };
             ImageError::Engine { doing: format!("find the image {reference}"), source }
         })
+    }
+
+    /// Makes the image of a task from the Dockerfile in a folder, its context, or finds it where it was made already.
+    /// `digest` stands for the folder's content.
+    ///
+    /// # Errors
+    /// Returns an error when the engine cannot build it, or a file cannot be read.
+    pub async fn build_task(
+        &self,
+        context: &Path,
+        digest: &str,
+        progress: &(dyn Fn(&str) + Sync),
+    ) -> Result<String, ImageError> {
+        let reference = format!("{TASKS}:{}", digest.get(..24).unwrap_or(digest));
+        if self.id(&reference).await?.is_some() {
+            return Ok(reference);
+        }
+        let labels = BTreeMap::from([(LABEL, "task"), (DIGEST_LABEL, digest)]);
+        let mut files = Closure::default();
+        files.add_copy(context, Path::new("/"), context)?;
+        let path = context.join("Dockerfile");
+        self.follow(&reference, &labels, files, Vec::new(), &path, progress).await?;
+        Ok(reference)
     }
 
     /// Lists the images that Hone made or pulled, by reference.
@@ -227,7 +258,7 @@ impl Images {
         let mut images = Vec::new();
         for summary in made {
             for reference in &summary.repo_tags {
-                let is_ours = [REPOSITORY, EMPTY_REPOSITORY]
+                let is_ours = [REPOSITORY, EMPTY_REPOSITORY, TASKS]
                     .iter()
                     .any(|ours| reference.split(':').next() == Some(ours));
                 if !is_ours {
@@ -420,23 +451,17 @@ impl Images {
         Ok(())
     }
 
-    /// Lets the engine follow a Dockerfile.
+    /// Lets the engine follow the Dockerfile of a context.
     async fn follow(
         &self,
         reference: &str,
         labels: &BTreeMap<&str, &str>,
-        pantry: &Pantry,
+        context: Closure,
+        texts: Vec<(String, String)>,
         path: &Path,
-        dockerfile: String,
         progress: &(dyn Fn(&str) + Sync),
     ) -> Result<(), ImageError> {
         progress(&format!("building an image from {}", path.display()));
-        let mut context = Closure::default();
-        for part in ["vendor", "cargo"] {
-            let from = pantry.folder().join(part);
-            context.add_copy(&from, &Path::new("/pantry").join(part), &from)?;
-        }
-        let texts = vec![("Dockerfile".to_owned(), dockerfile)];
         let body = bollard::body_try_stream(tarball::root_file_system(context, texts));
         let labels: HashMap<String, String> =
             labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

@@ -3,7 +3,7 @@
 use super::ending::Ended;
 use super::job::{self, JobError, JobOrder, Program};
 use crate::harness::Harness;
-use crate::rooms::ExecutorRooms;
+use crate::rooms::{self, Built, ExecutorRooms};
 use hone_archive::record::{Audit, Outcome, Trial, Usage};
 use hone_archive::{AgentNumber, ConditionsId, Digest, NanoUsd, TreeId};
 use hone_benchmarks::kind::{self, Collect, Environment, Root};
@@ -107,8 +107,13 @@ pub async fn run(harness: &Harness, order: &TrialOrder) -> Option<TrialDone> {
 async fn attempt(harness: &Harness, order: &TrialOrder) -> Result<TrialDone, TrialError> {
     let (suite, problem) = (order.suite.as_ref(), order.problem());
     let kind = kind::of(suite).map_err(ProblemError::from)?;
-    let environment = kind.environment(suite, problem)?;
+    let mut environment = kind.environment(suite, problem)?;
     let work = harness.directory("trial")?;
+    let executor = harness.executor.as_ref();
+    let built = rooms::build(executor, suite, &environment.root, work.path()).await?;
+    if let Some(built) = &built {
+        environment.root = Root::Image(built.image.clone());
+    }
     let (files, collected) = (work.path().join("files"), work.path().join("collected"));
     std::fs::create_dir_all(&files)?;
     std::fs::create_dir_all(&collected)?;
@@ -154,7 +159,7 @@ async fn attempt(harness: &Harness, order: &TrialOrder) -> Result<TrialDone, Tri
         true => (Outcome::InfraError, String::new(), serde_json::Value::Null),
         false => {
             let submission = Submission { answer, dir };
-            score(harness, kind, order, submission, work.path(), &done.ended).await?
+            score(harness, kind, order, submission, work.path(), &done.ended, built).await?
         }
     };
     // A cancelled part of the agent is to blame when nothing came of the rest.
@@ -285,10 +290,11 @@ async fn score(
     submission: Submission<'_>,
     work: &Path,
     ended: &Ended,
+    built: Option<Built>,
 ) -> Result<(Outcome, String, serde_json::Value), TrialError> {
     let scratch = work.join("scoring");
     std::fs::create_dir_all(&scratch)?;
-    let rooms = ExecutorRooms::new(Arc::clone(&harness.executor));
+    let rooms = ExecutorRooms::new(Arc::clone(&harness.executor)).with_built(built);
     let room = GradingRoom::new(&scratch).with_rooms(&rooms);
     match kind.grade(&order.suite, order.problem(), submission, room).await {
         Ok(scored) => {

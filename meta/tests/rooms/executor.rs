@@ -16,7 +16,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// Makes an executor. Where the machine has no engine the other one stands in, unless `HONE_REQUIRE_DOCKER=1`.
-async fn executor(choice: Choice, state: &Path) -> SharedExecutor {
+pub async fn executor(choice: Choice, state: &Path) -> SharedExecutor {
     match choose(choice, owner(), state).await {
         Ok(executor) => executor,
         Err(error @ SandboxError::Unavailable { .. }) => {

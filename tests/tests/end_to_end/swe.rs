@@ -1,7 +1,7 @@
 //! `hone bench score swe`: predictions tested in real containers of an image with the official layout.
 
 #[path = "../../../benchmarks/tests/swe/image.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, clippy::print_stdout)]
 mod image;
 
 use hone_tests::hone::Hone;
