@@ -8,4 +8,5 @@ mod door;
 mod failures;
 mod model_server;
 mod outages;
+mod real_server;
 mod records;
