@@ -6,7 +6,7 @@ use hone_gateway::outage::OutageSettings;
 use hone_gateway::prices::PriceEntry;
 use hone_gateway::settings::{GatewaySettings, RetrySettings};
 use hone_gateway::{Gateway, Keys, LineSpec, ModelName, SpendRole, TrialDoor, TrialSpec};
-use hone_protocol::{Event, Job, Limits, PROTOCOL_VERSION, Role};
+use hone_protocol::{EVENT_HEADER, Event, Job, Limits, NODE_HEADER, PROTOCOL_VERSION, Role};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tokio::sync::mpsc;
@@ -33,6 +33,13 @@ impl Agent {
     pub async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         let request = self.client.post(format!("http://door{path}")).body(body.to_string());
         read(request.send().await.unwrap()).await
+    }
+
+    /// Asks for a completion on behalf of a node, after the event with a number.
+    pub async fn chat_as(&self, node: &str, event: u64) -> (u16, Value) {
+        let request = self.client.post("http://door/v1/chat/completions");
+        let request = request.header(NODE_HEADER, node).header(EVENT_HEADER, event);
+        read(request.body(ask("hello").to_string()).send().await.unwrap()).await
     }
 
     pub async fn post_raw(&self, path: &str, body: Vec<u8>) -> reqwest::Response {

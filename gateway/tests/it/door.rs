@@ -1,10 +1,11 @@
 //! The protocol of the door, against the rehearsal model.
 
 use crate::agent::{Agent, Bench, ask, job};
-use hone_gateway::{Delivered, LineSpec, NanoUsd, SpendRole, StopReason};
+use hone_gateway::{Delivered, Held, LineSpec, NanoUsd, Pace, SpendRole, StopReason, TrialSpec};
 use hone_protocol::{Answer, EventKind, MessageKind, NodeId};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -225,4 +226,35 @@ async fn sixty_four_trials_run_at_one_time() {
     }
     let run = bench.gateway.balance(&hone_gateway::Account::Run);
     assert_eq!((run.settled, run.reserved), (total, NanoUsd::ZERO));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_held_up_waits_for_the_events_that_came_before_it() {
+    let bench = Bench::rehearsal();
+    let (seen, mut held) = tokio::sync::mpsc::unbounded_channel();
+    let pace: Pace = Arc::new(move |call| {
+        let _ = seen.send(call);
+        Box::pin(std::future::ready(()))
+    });
+    let spec = TrialSpec {
+        line: LineSpec::new("t1", SpendRole::Benchmark),
+        job: job(),
+        socket: bench.socket("t1"),
+        other_models: None,
+        pace: Some(pace),
+    };
+    let (door, _events) = bench.gateway.open_trial(spec).unwrap();
+    let agent = Agent::new(door.socket());
+    let event = json!({"events": [
+        {"seq": 1, "time": 0, "node": "0", "type": "warning", "text": "odd"}
+    ]});
+    let late = async {
+        // The call is at the door long before its event.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        agent.post("/v1/events", &event).await
+    };
+    let ((status, reply), _) = tokio::join!(agent.chat_as("0.1", 1), late);
+    assert_eq!(status, 200, "{reply}");
+    let node = Some(NodeId("0.1".to_owned()));
+    assert_eq!(held.recv().await, Some(Held { event: 1, node }));
 }
