@@ -7,9 +7,7 @@ mod clean;
 mod console;
 mod doctor;
 mod image;
-mod prove;
 mod run;
-mod simulate;
 
 use crate::failure::{Failure, FailureKind, Outcome};
 use crate::home::Home;
@@ -59,10 +57,6 @@ enum Command {
     Archive(archive::ArchiveArguments),
     /// Tells what the overseer saw and did
     Audit(audit::AuditArguments),
-    /// Compares two agents on held-out problems
-    Prove(prove::ProveArguments),
-    /// Compares selection policies on a simulated archive
-    Simulate(simulate::SimulateArguments),
     /// Builds, lists and prunes images
     Image(image::ImageArguments),
     /// Says what is missing on this machine and how to mend it
@@ -135,8 +129,6 @@ async fn run(command: Command, context: Context) -> Outcome {
         Command::Bench(arguments) => bench::run(*arguments, context).await,
         Command::Archive(arguments) => archive::run(arguments, context).await,
         Command::Audit(arguments) => audit::run(arguments, context).await,
-        Command::Prove(arguments) => prove::run(arguments, context).await,
-        Command::Simulate(arguments) => simulate::run(arguments, context).await,
         Command::Image(arguments) => image::run(arguments, context).await,
         Command::Doctor(arguments) => doctor::run(arguments, context).await,
         Command::Clean(arguments) => clean::run(arguments, context).await,

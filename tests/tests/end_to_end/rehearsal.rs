@@ -63,7 +63,7 @@ fn a_rehearsal_improves_the_agent_and_is_the_same_on_both_executors() {
     assert_eq!(trees(&hone, "contained").len(), 4);
 
     let list = hone.say(["archive", "list", "--json", "--run", "contained"]).exits(0).json();
-    let agents = list["agents"].as_array().unwrap();
+    let agents = list["archive"]["agents"].as_array().unwrap();
     let utility = |agent: &serde_json::Value| agent["utility"]["mean"].as_f64().unwrap_or_default();
     let best = agents.iter().map(utility).fold(0.0, f64::max);
     assert!(best > utility(&agents[0]) + 0.01, "nothing got better: {list:#}");
