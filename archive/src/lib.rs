@@ -22,7 +22,8 @@
 //! | [`state`] | the sum of the records, summaries, the index |
 //! | [`utility`], [`statistics`] | formulas |
 //! | [`policy`] | which version is edited next |
-//! | [`export`] | CSV |
+//! | [`verify`] | everything computed again, and compared |
+//! | [`export`] | CSV and JSON |
 
 pub mod export;
 pub mod identity;
@@ -33,6 +34,7 @@ pub mod state;
 pub mod statistics;
 mod store;
 pub mod utility;
+pub mod verify;
 mod versions;
 
 pub use identity::{AgentNumber, CommitId, ConditionsId, Digest, NanoUsd, RecordId, TreeId};
@@ -40,6 +42,7 @@ pub use ledger::{Damage, LedgerError};
 pub use policy::{Choice, PolicyName};
 pub use record::{Entry, Record};
 pub use state::{AgentSummary, State};
-pub use store::{Archive, ArchiveError, Explanation};
+pub use store::{Archive, ArchiveError, Explanation, Merge, Packed};
 pub use utility::UtilitySettings;
+pub use verify::{Fault, Thoroughness, Verification};
 pub use versions::{Difference, FileChange, TreeError};

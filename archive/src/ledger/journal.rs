@@ -113,6 +113,21 @@ pub(super) fn read(path: &Path) -> Result<Lines, LedgerError> {
     })
 }
 
+/// Lists the whole lines of a journal that fail their checksum, counted from 1, the header included.
+pub(super) fn broken_lines(path: &Path) -> Result<Vec<usize>, LedgerError> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(LedgerError::file(path, error)),
+    };
+    let whole = bytes.split_inclusive(|byte| *byte == b'\n').filter(|it| it.ends_with(b"\n"));
+    let is_good = |(index, line): &(usize, &[u8])| match index {
+        0 => *line == HEADER,
+        _ => read_lines(line).records.len() == 1,
+    };
+    Ok(whole.enumerate().filter(|it| !is_good(it)).map(|(index, _)| index + 1).collect())
+}
+
 /// The journal that is being written.
 #[derive(Debug)]
 pub(super) struct Journal {

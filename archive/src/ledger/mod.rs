@@ -4,6 +4,7 @@
 //! each write happens under a file lock, and forcing to disk outside of it. After a crash at any byte, opening
 //! finds every acknowledged record: in a commit, or in a journal.
 
+mod chain;
 mod journal;
 mod recovery;
 mod segment;

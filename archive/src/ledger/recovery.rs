@@ -132,11 +132,16 @@ impl Ledger {
     }
 
     fn noted_tips(&self) -> Vec<Oid> {
+        self.noted_units().into_iter().map(|(_, commit)| commit).collect()
+    }
+
+    /// Reads the units and commits that were noted when they were made.
+    pub(super) fn noted_units(&self) -> Vec<(u64, Oid)> {
         let text = fs::read_to_string(self.directory.join("tips")).unwrap_or_default();
         text.lines()
             .filter_map(|line| line.split_once(' '))
             .filter(|(_, commit)| commit.len() == 40)
-            .filter_map(|(_, commit)| Oid::from_str(commit).ok())
+            .filter_map(|(unit, commit)| Some((unit.parse().ok()?, Oid::from_str(commit).ok()?)))
             .collect()
     }
 

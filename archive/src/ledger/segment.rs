@@ -34,6 +34,15 @@ pub(crate) fn header() -> String {
     format!("{{\"hone_ledger\":\"{}.{}\"}}", FORMAT.breaking, FORMAT.additive)
 }
 
+/// Tells whether a line is the header of a segment that this version reads.
+pub(crate) fn is_header(line: &[u8]) -> bool {
+    let value: Option<serde_json::Value> = serde_json::from_slice(line).ok();
+    let version = value.as_ref().and_then(|value| value["hone_ledger"].as_str());
+    let breaking =
+        version.and_then(|version| version.split_once('.')).map(|(breaking, _)| breaking);
+    breaking.and_then(|breaking| breaking.parse().ok()) == Some(FORMAT.breaking)
+}
+
 /// Reads the number of a ledger commit's segment.
 pub(crate) fn unit_of(commit: &git2::Commit<'_>) -> Option<u64> {
     let message = commit.message().ok()?;

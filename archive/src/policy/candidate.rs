@@ -3,7 +3,7 @@
 use super::Measure;
 use crate::identity::AgentNumber;
 use crate::record::Reason;
-use crate::state::{Eligibility, State};
+use crate::state::{Eligibility, PlannedSuite, State};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A version that can be chosen.
@@ -49,7 +49,7 @@ impl State {
     pub fn candidates(&self, measure: Measure) -> Vec<Candidate> {
         let planned = self.planned();
         let problems: Vec<usize> = planned.iter().map(|plan| plan.problems).collect();
-        let clades = self.clades();
+        let clades = self.clades(&planned);
         let mut candidates = Vec::new();
         for summary in self.summaries() {
             if summary.eligibility != Eligibility::Yes {
@@ -91,12 +91,14 @@ impl State {
         candidates
     }
 
-    /// Sums up, for every version, what it and all its descendants achieved.
-    fn clades(&self) -> HashMap<AgentNumber, (f64, f64)> {
+    /// Sums up, for every version, what it and all its descendants achieved on the plan. Held-out problems
+    /// are in no plan.
+    fn clades(&self, planned: &[PlannedSuite]) -> HashMap<AgentNumber, (f64, f64)> {
         let own = |agent: AgentNumber| {
-            self.cells(agent)
-                .iter()
-                .filter_map(|cell| cell.outcome.score())
+            let cells = self.cells(agent);
+            let of_plan = planned.iter().flat_map(|plan| plan.cells(cells));
+            of_plan
+                .filter_map(|(_, cell)| cell.outcome.score())
                 .fold((0.0, 0.0), |(successes, failures), score| {
                     (successes + score, failures + 1.0 - score)
                 })

@@ -10,7 +10,7 @@ mod trial;
 
 pub use audit::{Audit, AuditEntry};
 pub use child::{Change, Child, ChildVerdict, Log, Version};
-pub use run::{Conditions, Iteration, Reason, RunEnded, RunStarted, Stated, SuitePlan};
+pub use run::{Conditions, Iteration, Merged, Reason, RunEnded, RunStarted, Stated, SuitePlan};
 pub use trial::{Outcome, Trial, Usage};
 
 use crate::identity::RecordId;
@@ -49,6 +49,8 @@ pub enum Record {
     Trial(Trial),
     /// What the overseer saw and did in a trial.
     Audit(Audit),
+    /// Records of another archive were taken in.
+    Merged(Merged),
 }
 
 /// A record with its identity, as it stands in the ledger.

@@ -1,6 +1,6 @@
 //! Records about a run: how it was configured, under which conditions its trials ran, what it chose.
 
-use crate::identity::{AgentNumber, ConditionsId, Digest, NanoUsd};
+use crate::identity::{AgentNumber, ConditionsId, Digest, NanoUsd, RecordId};
 use crate::utility::UtilitySettings;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -118,6 +118,35 @@ pub struct Iteration {
     /// Why the policies' choice was set aside, for example after an editor failed twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rescue: Option<String>,
+}
+
+impl Iteration {
+    /// Returns the seed that the editor's policy was given: another than the base's, since the same draw would
+    /// make the editor the base each time.
+    pub fn editor_seed(&self) -> u64 {
+        self.seed.wrapping_add(1)
+    }
+}
+
+/// Records of another archive were taken in; they follow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Merged {
+    /// Where the other archive lay.
+    pub from: String,
+    /// When.
+    pub time: Timestamp,
+    /// How many records were new.
+    pub records: u64,
+    /// The versions whose number changed: the other archive's number and ours.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub renumbered: BTreeMap<AgentNumber, AgentNumber>,
+    /// The runs whose name changed: the other archive's name and ours.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub renamed: BTreeMap<String, String>,
+    /// The runs that came, by our names: they do not change what agents are measured on.
+    pub runs: Vec<String>,
+    /// The iterations that came: their choices followed from the other archive's data.
+    pub iterations: Vec<RecordId>,
 }
 
 /// One candidate's part in a choice.

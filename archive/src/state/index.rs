@@ -16,7 +16,7 @@ use std::io::Write;
 use std::path::Path;
 
 /// The last digit changes with the layout; an index of another layout is built anew.
-const MAGIC: &[u8; 16] = b"hone-index-0001\n";
+const MAGIC: &[u8; 16] = b"hone-index-0002\n";
 const CELL: usize = 2 + 4 + 4 + 1 + 5 * 8;
 
 /// A state that was read from disk.
@@ -34,6 +34,7 @@ struct Head {
     plan: Vec<SuitePlan>,
     conditions: Vec<Stated>,
     runs: IndexSet<String>,
+    merged_runs: IndexSet<String>,
     suites: Vec<KnownSuite>,
     audits: u64,
     records: u64,
@@ -53,6 +54,7 @@ pub(crate) fn save(path: &Path, commit: Oid, unit: u64, state: &State) -> std::i
             .map(|(id, content)| Stated { conditions: *id, content: content.clone() })
             .collect(),
         runs: state.runs.clone(),
+        merged_runs: state.merged_runs.clone(),
         suites: state.suites.clone(),
         audits: state.audits,
         records: state.records,
@@ -99,6 +101,7 @@ pub(crate) fn load(path: &Path) -> Option<Stored> {
         plan: head.plan,
         conditions: head.conditions.into_iter().map(|it| (it.conditions, it.content)).collect(),
         runs: head.runs,
+        merged_runs: head.merged_runs,
         audits: head.audits,
         records: head.records,
         damage: head.damage,

@@ -12,6 +12,7 @@ pub(crate) use cell::AgentTrials;
 pub use cell::Cell;
 pub(crate) use index::{load, save};
 pub(crate) use line::{Line, TrialHead};
+pub(crate) use summary::PlannedSuite;
 pub use summary::{AgentSummary, Eligibility, Estimate, SuiteSummary, TrialCounts};
 
 use crate::identity::{AgentNumber, ConditionsId, Digest, NanoUsd};
@@ -89,12 +90,14 @@ pub struct State {
     pub iterations: Vec<IterationHead>,
     /// The judged children, in the order of the ledger.
     pub children: Vec<ChildHead>,
-    /// What agents are measured on, from the newest start of a run.
+    /// What agents are measured on, from the newest start of a run of this archive.
     pub plan: Vec<SuitePlan>,
     /// Conditions by their identity.
     pub conditions: HashMap<ConditionsId, Conditions>,
     /// The names of the runs, oldest first.
     pub runs: IndexSet<String>,
+    /// Those of them that came by a merge; their plans do not count here.
+    pub merged_runs: IndexSet<String>,
     /// The suites that results exist for.
     pub suites: Vec<KnownSuite>,
     /// How many audit logs there are.
@@ -114,7 +117,9 @@ impl State {
         match &entry.record {
             Record::RunStarted(started) => {
                 self.runs.insert(started.run.clone());
-                self.plan.clone_from(&started.suites);
+                if self.plan.is_empty() || !self.merged_runs.contains(&started.run) {
+                    self.plan.clone_from(&started.suites);
+                }
             }
             Record::RunEnded(_) => {}
             Record::Conditions(stated) => {
@@ -127,6 +132,7 @@ impl State {
             Record::Child(child) => self.add_child(child),
             Record::Trial(trial) => self.add_trial(&TrialHead::of(trial)),
             Record::Audit(_) => self.audits += 1,
+            Record::Merged(merged) => self.merged_runs.extend(merged.runs.iter().cloned()),
         }
     }
 

@@ -1,8 +1,12 @@
 //! The archive as a whole: one repository, its versions, its ledger, and the state that they add up to.
 
+mod gc;
+mod merge;
 mod reading;
 mod versions;
 
+pub use gc::Packed;
+pub use merge::Merge;
 pub use reading::Explanation;
 
 use crate::identity::{AgentNumber, ConditionsId, NoIdentity, RecordId};
@@ -50,6 +54,22 @@ pub enum ArchiveError {
         iteration: u32,
         /// How many there are.
         count: usize,
+    },
+    /// An archive that does not verify is not taken in.
+    #[error("merge {from}: it has {count} faults; the first is in {first}")]
+    Unsound {
+        /// Where it lies.
+        from: String,
+        /// How many faults it has.
+        count: usize,
+        /// The first of them.
+        first: String,
+    },
+    /// Archives without a version in common are not comparable.
+    #[error("merge {from}: it has no version in common with this archive")]
+    Unrelated {
+        /// Where it lies.
+        from: String,
     },
     /// A version's source could not be read or written.
     #[error(transparent)]

@@ -1,5 +1,6 @@
 //! A normal repository of one version.
 
+use crate::identity::CommitId;
 use crate::record::Version;
 use git2::{ObjectType, Oid, Repository, RepositoryInitOptions};
 use std::collections::HashSet;
@@ -31,6 +32,18 @@ pub(crate) fn clone_into(
     to.reset(to.find_commit(head)?.as_object(), git2::ResetType::Mixed, None)
 }
 
+/// Copies a commit with its tree into another archive that has its parents. What is there is not copied.
+pub(crate) fn copy_commit(
+    from: &Repository,
+    to: &Repository,
+    commit: CommitId,
+) -> Result<(), git2::Error> {
+    let commit = from.find_commit(commit.oid()?)?;
+    let mut copier = Copier { from: from.odb()?, to: to.odb()?, done: HashSet::new() };
+    copier.copy_tree(from, commit.tree_id())?;
+    copier.copy(commit.id()).map(drop)
+}
+
 struct Copier<'a> {
     from: git2::Odb<'a>,
     to: git2::Odb<'a>,
@@ -40,7 +53,7 @@ struct Copier<'a> {
 impl Copier<'_> {
     /// Copies one object; false where it was copied before.
     fn copy(&mut self, oid: Oid) -> Result<bool, git2::Error> {
-        if !self.done.insert(oid) {
+        if !self.done.insert(oid) || self.to.exists(oid) {
             return Ok(false);
         }
         let object = self.from.read(oid)?;
@@ -48,8 +61,9 @@ impl Copier<'_> {
         Ok(true)
     }
 
+    /// Copies a tree after all that is in it, so that a tree that is there is there as a whole.
     fn copy_tree(&mut self, repository: &Repository, tree: Oid) -> Result<(), git2::Error> {
-        if !self.copy(tree)? {
+        if self.done.contains(&tree) || self.to.exists(tree) {
             return Ok(());
         }
         for entry in &repository.find_tree(tree)? {
@@ -58,6 +72,6 @@ impl Copier<'_> {
                 _ => drop(self.copy(entry.id())?),
             }
         }
-        Ok(())
+        self.copy(tree).map(drop)
     }
 }

@@ -11,7 +11,7 @@ mod tree;
 pub use difference::{Difference, FileChange};
 pub use tree::TreeError;
 
-pub(crate) use clone::clone_into;
+pub(crate) use clone::{clone_into, copy_commit};
 pub(crate) use commit::{commit, reference_name, set_reference, signature};
 pub(crate) use difference::between;
 pub(crate) use tree::{write_directory, write_tree};

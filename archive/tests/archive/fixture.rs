@@ -31,6 +31,26 @@ pub fn write(directory: &Path, path: &str, content: &str) {
     fs::write(path, content).unwrap();
 }
 
+/// Copies a folder as a user would.
+pub fn copy(from: &Path, to: &Path) {
+    let copied = std::process::Command::new("cp").arg("-r").args([from, to]).status();
+    assert!(copied.unwrap().success());
+}
+
+/// Runs git in a folder and returns what it prints.
+pub fn git(folder: &Path, arguments: &[&str]) -> String {
+    let output = std::process::Command::new("git")
+        .arg("-C")
+        .arg(folder)
+        .args(arguments)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
 /// An archive in a directory of its own, with seed and conditions.
 pub struct Fixture {
     pub home: TempDir,
@@ -88,6 +108,15 @@ impl Fixture {
             .add_version(&source, &[], &change("seed", None, ChildVerdict::Accepted), time(0))
             .unwrap();
         Fixture { home, archive, seed, conditions }
+    }
+
+    /// Copies an archive as a user would, by copying its folder.
+    pub fn copy_of(other: &Fixture) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let to = home.path().join("archive.git");
+        copy(&other.path(), &to);
+        let archive = Archive::open(&to).unwrap();
+        Fixture { home, archive, seed: other.seed.clone(), conditions: other.conditions }
     }
 
     pub fn path(&self) -> PathBuf {

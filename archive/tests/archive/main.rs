@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests, not tests themselves
 mod conformance;
+mod crash;
 mod fixture;
 mod ledger;
+mod merge;
+mod verify;
 mod versions;

@@ -1,23 +1,9 @@
-use crate::fixture::{Fixture, change, time, write};
+use crate::fixture::{Fixture, change, git, time, write};
 use hone_archive::record::ChildVerdict;
 use hone_archive::*;
 use pretty_assertions::assert_eq;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::process::Command;
-
-fn git(directory: &std::path::Path, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(directory)
-        .args(arguments)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_SYSTEM", "/dev/null")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
 
 #[test]
 fn a_version_keeps_bytes_executable_bits_and_links_and_leaves_build_output_out() {

@@ -4,6 +4,7 @@ mod explain;
 mod export;
 mod list;
 mod show;
+mod upkeep;
 mod versions;
 
 use super::Context;
@@ -41,6 +42,12 @@ enum ArchiveCommand {
     Checkout(versions::CheckoutArguments),
     /// Adds a folder's source as a new agent
     Import(versions::ImportArguments),
+    /// Computes everything again and names what is not as it was written
+    Verify(upkeep::VerifyArguments),
+    /// Takes another archive of the same seed in
+    Merge(upkeep::MergeArguments),
+    /// Packs the repository
+    Gc,
 }
 
 /// Runs the command.
@@ -56,6 +63,9 @@ pub async fn run(arguments: ArchiveArguments, context: Context) -> Outcome {
         ArchiveCommand::Export(it) => export::export(&it, &opened(Access::Read)?),
         ArchiveCommand::Checkout(it) => versions::checkout(&it, &opened(Access::Read)?),
         ArchiveCommand::Import(it) => versions::import(&it, &opened(Access::Write)?),
+        ArchiveCommand::Verify(it) => upkeep::verify(&it, &opened(Access::Read)?),
+        ArchiveCommand::Merge(it) => upkeep::merge(&it, &opened(Access::Write)?),
+        ArchiveCommand::Gc => upkeep::gc(&opened(Access::Write)?),
     }
 }
 
