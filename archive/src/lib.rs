@@ -18,7 +18,7 @@
 //! | [`identity`] | numbers, digests, money |
 //! | [`record`] | the records of the ledger and their format |
 //! | `store` | the [`Archive`] |
-//! | `versions`, `ledger` | git objects of versions; journal, segments, recovery |
+//! | `versions`, `ledger`, `objects` | git objects of versions; journal, segments, recovery; what was cut off |
 //! | [`state`] | the sum of the records, summaries, the index |
 //! | [`utility`], [`statistics`] | formulas |
 //! | [`policy`] | which version is edited next |
@@ -28,6 +28,7 @@
 pub mod export;
 pub mod identity;
 mod ledger;
+mod objects;
 pub mod policy;
 pub mod record;
 pub mod state;

@@ -2,6 +2,7 @@
 
 use super::segment::{self, Tip};
 use super::{Ledger, LedgerError, journal};
+use crate::objects::intact;
 use crate::verify::{Fault, FaultKind};
 use git2::{Commit, Oid, Repository, Tree};
 use std::collections::HashMap;
@@ -21,7 +22,7 @@ impl Ledger {
 
     fn examine_chain(&self, tip: Tip, faults: &mut Vec<Fault>) {
         let mut commits = HashMap::new();
-        let (mut unit, mut commit) = (tip.unit, self.repository.find_commit(tip.commit));
+        let (mut unit, mut commit) = (tip.unit, find(&self.repository, tip.commit));
         loop {
             let found = match commit {
                 Ok(found) => found,
@@ -39,7 +40,7 @@ impl Ledger {
                 break;
             }
             unit = unit.saturating_sub(1);
-            commit = found.parent(0);
+            commit = found.parent_id(0).and_then(|parent| find(&self.repository, parent));
         }
         // A chain that was written anew does not hold the commits that were noted when they were made.
         for (unit, noted) in self.noted_units() {
@@ -82,6 +83,11 @@ impl Ledger {
                 let name = format!("line {line} of journal {unit}");
                 faults.push(Fault::new(FaultKind::Journal, name, "it fails its checksum"));
             }
+            let torn = journal::read(&path)?.torn;
+            if torn > 0 {
+                let reason = format!("its last {torn} bytes are no whole record");
+                faults.push(Fault::new(FaultKind::Journal, format!("journal {unit}"), reason));
+            }
             // The journal of the newest commit stays as its second copy.
             if let Some(tip) = tip.filter(|_| unit == committed)
                 && let Ok(records) = self.segments(tip).and_then(|it| it.read(unit))
@@ -94,6 +100,13 @@ impl Ledger {
         }
         Ok(())
     }
+}
+
+fn find(repository: &Repository, commit: Oid) -> Result<Commit<'_>, git2::Error> {
+    intact(repository, commit)?;
+    let commit = repository.find_commit(commit)?;
+    intact(repository, commit.tree_id())?;
+    Ok(commit)
 }
 
 fn commit_name(unit: u64) -> String {
@@ -122,7 +135,8 @@ fn check_step(repository: &Repository, commit: &Commit<'_>, unit: u64) -> Result
     let before = match commit.parent_count() {
         0 => None,
         _ => {
-            let parent = commit.parent(0).and_then(|parent| parent.tree()).map_err(say)?;
+            let parent = commit.parent_id(0).and_then(|parent| find(repository, parent));
+            let parent = parent.and_then(|parent| parent.tree()).map_err(say)?;
             Some(segment::directory(repository, &parent).map_err(say)?)
         }
     };
@@ -147,7 +161,10 @@ fn subfolder<'a>(
     tree: &Tree<'_>,
     name: &str,
 ) -> Result<Option<Tree<'a>>, String> {
-    let entry = tree.get_name(name).map(|entry| repository.find_tree(entry.id()));
+    let entry = tree.get_name(name).map(|entry| {
+        intact(repository, entry.id())?;
+        repository.find_tree(entry.id())
+    });
     entry.transpose().map_err(|error| error.message().to_owned())
 }
 

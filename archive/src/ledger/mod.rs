@@ -12,6 +12,8 @@ mod segment;
 pub use recovery::Damage;
 pub(crate) use segment::{REFERENCE, Tip, blob_of, directory};
 
+use crate::objects::intact;
+use crate::versions::clear_stale_lock;
 use git2::Repository;
 use jiff::Timestamp;
 use journal::Journal;
@@ -245,6 +247,7 @@ impl Ledger {
     fn set_tip(&self, tip: Tip) -> Result<(), LedgerError> {
         let path = self.directory.join("tips");
         let error = |source| LedgerError::file(&path, source);
+        clear_stale_lock(&self.repository, REFERENCE);
         self.repository
             .reference(REFERENCE, tip.commit, true, "hone")
             .map_err(LedgerError::git(format!("move {REFERENCE}")))?;
@@ -318,7 +321,10 @@ impl<'a> Segments<'a> {
     /// Reads a segment's text, with its header.
     pub fn text(&self, unit: u64) -> Result<Vec<u8>, LedgerError> {
         blob_of(self.repository, &self.records, unit)
-            .and_then(|blob| self.repository.find_blob(blob))
+            .and_then(|blob| {
+                intact(self.repository, blob)?;
+                self.repository.find_blob(blob)
+            })
             .map(|blob| blob.content().to_vec())
             .map_err(LedgerError::git(format!("read segment {unit} of the ledger")))
     }

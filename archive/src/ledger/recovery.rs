@@ -151,9 +151,10 @@ impl Ledger {
         if let Some(damage) = damage {
             self.note(damage);
             self.set_damaged_objects_aside()?;
-            match tip {
-                Some(tip) => self.set_tip(tip)?,
-                None => self.remove_reference()?,
+            // Git refuses to replace a ref whose file holds nonsense.
+            self.remove_reference()?;
+            if let Some(tip) = tip {
+                self.set_tip(tip)?;
             }
         }
         let committed = tip.map_or(0, |tip| tip.unit);
@@ -224,7 +225,9 @@ impl Ledger {
             for file in fs::read_dir(directory.path()).map_err(error)?.flatten() {
                 let name = format!("{prefix}{}", file.file_name().to_string_lossy());
                 let Ok(oid) = Oid::from_str(&name) else { continue };
-                if name.len() == 40 && odb.read(oid).is_err() {
+                if name.len() == 40
+                    && (crate::objects::is_whole(&file.path()).is_err() || odb.read(oid).is_err())
+                {
                     let aside = self.directory.join("damaged");
                     fs::create_dir_all(&aside).map_err(error)?;
                     fs::rename(file.path(), aside.join(&name)).map_err(error)?;

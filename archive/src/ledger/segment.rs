@@ -4,6 +4,7 @@
 //! format, then one record per line. So `git log ledger` is the history, `git show ledger:records/…` reads it,
 //! and nothing that was written changes.
 
+use crate::objects::intact;
 use crate::record::FORMAT;
 use crate::versions::signature;
 use git2::{FileMode, ObjectType, Oid, Repository, Tree};
@@ -51,11 +52,14 @@ pub(crate) fn unit_of(commit: &git2::Commit<'_>) -> Option<u64> {
 
 /// Follows a commit to its segment's content; fails when any object on the way cannot be read.
 pub(crate) fn check(repository: &Repository, commit: Oid) -> Result<Tip, git2::Error> {
+    intact(repository, commit)?;
     let commit = repository.find_commit(commit)?;
+    intact(repository, commit.tree_id())?;
     let unit = unit_of(&commit)
         .ok_or_else(|| git2::Error::from_str("the commit names no unit of the ledger"))?;
     let records = directory(repository, &commit.tree()?)?;
     let blob = blob_of(repository, &records, unit)?;
+    intact(repository, blob)?;
     repository.find_blob(blob)?;
     Ok(Tip { commit: commit.id(), unit })
 }
@@ -67,6 +71,7 @@ pub(crate) fn directory<'a>(
 ) -> Result<Tree<'a>, git2::Error> {
     let entry =
         root.get_name("records").ok_or_else(|| git2::Error::from_str("no `records` directory"))?;
+    intact(repository, entry.id())?;
     repository.find_tree(entry.id())
 }
 
@@ -79,6 +84,7 @@ pub(crate) fn blob_of(
     let missing = || git2::Error::from_str(&format!("the ledger has no segment {unit}"));
     let (directory, file) = path(unit);
     let directory = records.get_name(&directory).ok_or_else(missing)?;
+    intact(repository, directory.id())?;
     let directory = repository.find_tree(directory.id())?;
     directory.get_name(&file).map(|entry| entry.id()).ok_or_else(missing)
 }

@@ -138,8 +138,8 @@ pub struct Merged {
     /// How many records were new.
     pub records: u64,
     /// The versions whose number changed: the other archive's number and ours.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub renumbered: BTreeMap<AgentNumber, AgentNumber>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub renumbered: Vec<(AgentNumber, AgentNumber)>,
     /// The runs whose name changed: the other archive's name and ours.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub renamed: BTreeMap<String, String>,

@@ -2,6 +2,7 @@
 
 use super::{Archive, ArchiveError};
 use crate::ledger::LedgerError;
+use crate::objects;
 use git2::{Oid, PackBuilderStage, Repository};
 use serde::Serialize;
 use std::fs::{self, File};
@@ -31,6 +32,7 @@ impl Archive {
         let root = inner.ledger.repository.path().to_owned();
         let bytes_before = bytes_of(&root);
         inner.ledger.locked(|ledger| ledger.rotate())?;
+        check_loose(&root)?;
         let started = SystemTime::now();
         let (pack, objects) = write_pack(&inner.ledger.repository, progress)
             .map_err(ArchiveError::git("pack the archive"))?;
@@ -110,6 +112,24 @@ fn pack_alone(repository: &Repository, name: &str) -> Result<String, git2::Error
         fs::hard_link(from.join(&file), to.join("pack").join(&file)).map_err(say)?;
     }
     Ok(to.to_string_lossy().into_owned())
+}
+
+/// Fails where a loose object is cut off: git would read it for ever.
+fn check_loose(root: &Path) -> Result<(), LedgerError> {
+    let objects = root.join("objects");
+    let error = |source| LedgerError::file(&objects, source);
+    for folder in fs::read_dir(&objects).map_err(error)?.flatten() {
+        if folder.file_name().len() != 2 {
+            continue;
+        }
+        for file in fs::read_dir(folder.path()).map_err(error)?.flatten() {
+            if file.file_name().len() == 38 {
+                let path = file.path();
+                objects::is_whole(&path).map_err(|source| LedgerError::file(&path, source))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn remove_loose(root: &Path, packed: &Objects, now: SystemTime) -> Result<(), LedgerError> {

@@ -125,7 +125,7 @@ fn announcement(
         from: from.to_owned(),
         time: now,
         records: fresh.len() as u64,
-        renumbered: merge.renumbered.clone(),
+        renumbered: merge.renumbered.iter().map(|(a, b)| (*a, *b)).collect(),
         renamed: merge.renamed.clone(),
         runs: names.values().filter(|name| !ours.runs.contains(*name)).cloned().collect(),
         iterations: fresh
@@ -185,8 +185,10 @@ impl Known {
     }
 
     fn is_new(&self, entry: &Entry, ours: &State) -> bool {
+        // Both may have written these down on their own: the same content is the same thing.
         let stated = match &entry.record {
             Record::Conditions(stated) => ours.conditions.contains_key(&stated.conditions),
+            Record::Version(it) => ours.versions.values().any(|our| our.commit == it.commit),
             _ => false,
         };
         !stated && !self.ids.contains(&entry.id)
@@ -288,7 +290,7 @@ impl Map<'_> {
                 self.agent(&mut it.agent);
             }
             Record::Merged(it) => {
-                it.renumbered.values_mut().for_each(|agent| self.agent(agent));
+                it.renumbered.iter_mut().for_each(|(_, agent)| self.agent(agent));
                 it.renamed.values_mut().for_each(|run| self.run(run));
                 it.runs.iter_mut().for_each(|run| self.run(run));
             }

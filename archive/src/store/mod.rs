@@ -147,7 +147,7 @@ impl Archive {
     /// Opens an archive for reading and writing, and mends what a crash left.
     pub fn open(path: &Path) -> Result<Self, ArchiveError> {
         let archive = Self::of(Ledger::open(Self::repository(path)?, Access::Write)?);
-        archive.lock().mend_references()?;
+        archive.lock().exclusively(Inner::mend_references)?;
         Ok(archive)
     }
 

@@ -290,6 +290,7 @@ fn is_ancestor(repository: &Repository, tip: Tip, commit: git2::Oid, unit: u64) 
     let walk = || {
         let mut current = repository.find_commit(tip.commit)?;
         for _ in unit..tip.unit {
+            crate::objects::intact(repository, current.parent_id(0)?)?;
             current = current.parent(0)?;
         }
         Ok::<_, git2::Error>(current.id() == commit)

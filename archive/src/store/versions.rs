@@ -180,7 +180,10 @@ impl Inner {
             if target.is_ok_and(|target| target == commit) {
                 continue;
             }
-            if let Err(error) = self.ledger.repository.find_commit(commit) {
+            let repository = &self.ledger.repository;
+            let found = crate::objects::intact(repository, commit)
+                .and_then(|()| repository.find_commit(commit).map(drop));
+            if let Err(error) = found {
                 let reason = error.message().to_owned();
                 self.ledger.damage.push(Damage::LostVersion { agent: version.agent.0, reason });
                 continue;

@@ -1,6 +1,7 @@
 //! Versions: commits, trees and files that git can read, bound to what the ledger says of them.
 
 use super::{Fault, FaultKind, Verification};
+use crate::objects::intact;
 use crate::record::Version;
 use crate::state::State;
 use crate::versions::reference_name;
@@ -47,6 +48,7 @@ pub(super) fn verify(repository: &Repository, state: &State, report: &mut Verifi
 fn check_commit(repository: &Repository, version: &Version, state: &State) -> Result<(), String> {
     let say = |error: git2::Error| error.message().to_owned();
     let oid = version.commit.oid().map_err(say)?;
+    intact(repository, oid).map_err(say)?;
     let commit = repository.find_commit(oid).map_err(say)?;
     if crate::TreeId::from(commit.tree_id()) != version.tree {
         return Err("its commit has another tree than its record".to_owned());
@@ -80,7 +82,7 @@ fn check_tree(
     if !seen.insert(tree) {
         return;
     }
-    let found = match repository.find_tree(tree) {
+    let found = match intact(repository, tree).and_then(|()| repository.find_tree(tree)) {
         Ok(found) => found,
         Err(error) => {
             let what = format!("{name}, folder /{path}");
@@ -93,7 +95,8 @@ fn check_tree(
         if entry.kind() == Some(ObjectType::Tree) {
             check_tree(repository, entry.id(), name, &format!("{path}/"), seen, report);
         } else if seen.insert(entry.id())
-            && let Err(error) = repository.find_blob(entry.id())
+            && let Err(error) = intact(repository, entry.id())
+                .and_then(|()| repository.find_blob(entry.id()).map(drop))
         {
             let what = format!("{name}, file {path}");
             report.faults.push(Fault::new(FaultKind::Version, what, error.message()));

@@ -1,6 +1,7 @@
 //! A normal repository of one version.
 
 use crate::identity::CommitId;
+use crate::objects::{intact, intact_tree};
 use crate::record::Version;
 use git2::{ObjectType, Oid, Repository, RepositoryInitOptions};
 use std::collections::HashSet;
@@ -38,6 +39,7 @@ pub(crate) fn copy_commit(
     to: &Repository,
     commit: CommitId,
 ) -> Result<(), git2::Error> {
+    intact(from, commit.oid()?)?;
     let commit = from.find_commit(commit.oid()?)?;
     let mut copier = Copier { from: from.odb()?, to: to.odb()?, done: HashSet::new() };
     copier.copy_tree(from, commit.tree_id())?;
@@ -66,6 +68,7 @@ impl Copier<'_> {
         if self.done.contains(&tree) || self.to.exists(tree) {
             return Ok(());
         }
+        intact_tree(repository, tree, true)?;
         for entry in &repository.find_tree(tree)? {
             match entry.kind() {
                 Some(ObjectType::Tree) => self.copy_tree(repository, entry.id())?,

@@ -60,11 +60,19 @@ fn message(change: &Change) -> String {
     message
 }
 
-/// Points a version's ref to its commit.
+/// Removes the lock file of a ref that a process left which was killed. The caller holds the archive's lock, so
+/// that nobody who lives can own it.
+pub(crate) fn clear_stale_lock(repository: &Repository, reference: &str) {
+    // Nearly always there is none; one that cannot be removed fails the next step with its name.
+    let _ = std::fs::remove_file(repository.path().join(format!("{reference}.lock")));
+}
+
+/// Points a version's ref to its commit. The caller holds the archive's lock.
 pub(crate) fn set_reference(
     repository: &Repository,
     agent: AgentNumber,
     commit: Oid,
 ) -> Result<(), git2::Error> {
+    clear_stale_lock(repository, &reference_name(agent));
     repository.reference(&reference_name(agent), commit, true, "hone").map(drop)
 }

@@ -1,5 +1,6 @@
 //! The difference between two versions.
 
+use crate::objects::intact_tree;
 use git2::{Delta, DiffFormat, DiffOptions, Oid, Repository};
 use serde::Serialize;
 
@@ -31,6 +32,8 @@ pub(crate) fn between(
     from: Oid,
     to: Oid,
 ) -> Result<Difference, git2::Error> {
+    intact_tree(repository, from, true)?;
+    intact_tree(repository, to, true)?;
     let (from, to) = (repository.find_tree(from)?, repository.find_tree(to)?);
     let mut options = DiffOptions::new();
     let diff = repository.diff_tree_to_tree(Some(&from), Some(&to), Some(&mut options))?;

@@ -12,6 +12,6 @@ pub use difference::{Difference, FileChange};
 pub use tree::TreeError;
 
 pub(crate) use clone::{clone_into, copy_commit};
-pub(crate) use commit::{commit, reference_name, set_reference, signature};
+pub(crate) use commit::{clear_stale_lock, commit, reference_name, set_reference, signature};
 pub(crate) use difference::between;
 pub(crate) use tree::{write_directory, write_tree};

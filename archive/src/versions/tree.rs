@@ -3,6 +3,7 @@
 //! Bytes, executable bits and symbolic links are kept. Build output (`target/`) and `.git` are left out:
 //! the first is not source, the second would be a repository inside a repository.
 
+use crate::objects::intact;
 use git2::{FileMode, ObjectType, Oid, Repository};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -130,7 +131,8 @@ fn read_level(
         let path = path.to_owned();
         move |source| TreeError::Git { path, source }
     };
-    let tree = repository.find_tree(tree).map_err(git_error(directory))?;
+    let found = intact(repository, tree).and_then(|()| repository.find_tree(tree));
+    let tree = found.map_err(git_error(directory))?;
     for entry in &tree {
         let path = directory.join(std::ffi::OsStr::from_bytes(entry.name_bytes()));
         let file_error = |source| TreeError::File { path: path.clone(), source };
@@ -140,7 +142,9 @@ fn read_level(
                 read_level(repository, entry.id(), &path, depth + 1)?;
             }
             Some(ObjectType::Blob) => {
-                let blob = repository.find_blob(entry.id()).map_err(git_error(&path))?;
+                let blob = intact(repository, entry.id())
+                    .and_then(|()| repository.find_blob(entry.id()))
+                    .map_err(git_error(&path))?;
                 if entry.filemode() == i32::from(FileMode::Link) {
                     symlink(std::ffi::OsStr::from_bytes(blob.content()), &path)
                         .map_err(file_error)?;

@@ -133,7 +133,10 @@ fn cut_everywhere(fixture: &Fixture, file: &Path, records: &HashSet<RecordId>, k
         assert!(left.is_subset(records), "{name}");
         if keeps_all {
             assert_eq!(&left, records, "{name}");
-        } else if left.len() < records.len() {
+        } else if left.len() < records.len()
+            && whole[..length].last().is_some_and(|it| *it != b'\n')
+        {
+            // What is cut at the end of a line looks as if the rest had never been written.
             assert!(!archive.damage().unwrap().is_empty(), "{name}: nothing tells of the loss");
         }
         // It goes on from there.
@@ -155,8 +158,7 @@ fn the_newest_journal_cut_at_any_byte_costs_at_most_its_own_records() {
     fixture.archive.commit().unwrap();
     fixture.archive.append(&fixture.trial(&fixture.seed, "edit", 1, Outcome::InfraError)).unwrap();
     let records = fixture.archive.records().unwrap().iter().map(|entry| entry.id).collect();
-    let file = newest_files(&fixture.path().join("hone"), 1).remove(0);
-    assert!(file.to_string_lossy().contains("journal-"), "{}", file.display());
+    let file = fixture.path().join("hone/journal-00000002");
     cut_everywhere(&fixture, &file, &records, false);
 }
 

@@ -63,7 +63,9 @@ pub async fn run(arguments: ArchiveArguments, context: Context) -> Outcome {
         ArchiveCommand::Export(it) => export::export(&it, &opened(Access::Read)?),
         ArchiveCommand::Checkout(it) => versions::checkout(&it, &opened(Access::Read)?),
         ArchiveCommand::Import(it) => versions::import(&it, &opened(Access::Write)?),
-        ArchiveCommand::Verify(it) => upkeep::verify(&it, &opened(Access::Read)?),
+        ArchiveCommand::Verify(it) => {
+            upkeep::verify(&it, &opened(Access::Write).or_else(|_| opened(Access::Read))?)
+        }
         ArchiveCommand::Merge(it) => upkeep::merge(&it, &opened(Access::Write)?),
         ArchiveCommand::Gc => upkeep::gc(&opened(Access::Write)?),
     }
