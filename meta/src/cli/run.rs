@@ -50,6 +50,9 @@ pub struct RunArguments {
     /// How much of the archive an editor is shown
     #[arg(long, value_enum)]
     editor_sees: Option<EditorSees>,
+    /// The overseer: off, shadow (judges and records, sends nothing) or on
+    #[arg(long, value_name = "MODE")]
+    overseer: Option<hone_overseer::Mode>,
     /// The executor
     #[arg(long, value_enum)]
     sandbox: Option<SandboxChoice>,
@@ -103,6 +106,7 @@ fn settings(arguments: &RunArguments, mut settings: Settings) -> Outcome<Setting
     set(&mut settings.editor_sees, &arguments.editor_sees);
     set(&mut settings.sandbox, &arguments.sandbox);
     set(&mut settings.workers, &arguments.workers);
+    set(&mut settings.overseer.mode, &arguments.overseer);
     set(&mut settings.seed, &arguments.seed);
     settings.problems = arguments.problems.or(settings.problems);
     settings.editor_policy = arguments.editor_policy.or(settings.editor_policy);
