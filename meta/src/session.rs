@@ -159,7 +159,9 @@ impl Session {
                 verdict: ChildVerdict::Accepted,
             };
             // The same time in every run, so that runs of one seed share its commit and can be merged.
-            archive.add_version(seed.path(), &[], &change, jiff::Timestamp::UNIX_EPOCH).or_fail(io)?;
+            archive
+                .add_version(seed.path(), &[], &change, jiff::Timestamp::UNIX_EPOCH)
+                .or_fail(io)?;
         }
         let conditions = archive.conditions(&conditions(&file)).or_fail(io)?;
         archive

@@ -116,6 +116,12 @@ fn settings(arguments: &RunArguments, mut settings: Settings) -> Outcome<Setting
     }
     arguments.model.apply(&mut settings)?;
     settings.check()?;
+    if !settings.evaluation.stages.is_empty() || settings.evaluation.race {
+        return Err(Failure::usage(
+            "evaluate in stages: this version measures a child on all problems at once",
+        )
+        .hint("Leave `evaluation` out of the configuration."));
+    }
     Ok(settings)
 }
 

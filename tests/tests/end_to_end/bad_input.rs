@@ -44,6 +44,13 @@ fn an_unknown_key_in_the_configuration_names_the_nearest_one() {
 }
 
 #[test]
+fn a_setting_that_this_version_does_not_honour_is_refused() {
+    let hone = Hone::new();
+    refused(&hone, &["run", "-n", "0", "-c", "evaluation.race=true"], 2, &["stages", "hint:"]);
+    refused(&hone, &["run", "-n", "0", "--overseer", "sometimes"], 2, &["off, shadow or on"]);
+}
+
+#[test]
 fn a_home_that_cannot_be_written_is_named() {
     let hone = Hone::new();
     std::fs::write(hone.folder().join("file"), "").unwrap();
