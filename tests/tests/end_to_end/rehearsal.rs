@@ -88,5 +88,5 @@ fn an_agent_that_loops_is_nudged_then_cancelled_and_the_audit_says_why() {
     assert!(cancels.out.contains("cancel"), "{}", cancels.out);
     let story = hone.say(["audit", "r"]).exits(0).out;
     let place = |word: &str| story.find(word).unwrap_or_else(|| panic!("no {word} in:\n{story}"));
-    assert!(place("nudge") < place("cancel"), "{story}");
+    assert!(place("sends a nudge") < place("sends a cancel"), "{story}");
 }
