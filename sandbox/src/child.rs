@@ -1,8 +1,9 @@
 //! Builds a child: an agent's source becomes a binary in a sandbox, offline, from the pantry.
 //!
-//! Every source is mounted at the same path and starts from a private copy of the seed's compiled dependencies
-//! (the [`Base`]), so that cargo finds them fresh and compiles what was edited alone. What an editor compiles in its
-//! [`Workshop`] never becomes a child: the child is built from its source, on a target that no one has touched.
+//! Every source is mounted at the same path and starts from a private copy of its parent's or the seed's compiled
+//! dependencies (the [`Base`]), so that cargo finds them fresh and compiles what was edited alone. What an editor
+//! compiles in its [`Workshop`] never becomes a child: the child is built from its source on a copy of a base. A kept
+//! base was written by the build scripts and tests of the version that it is of, so its children trust that version.
 
 mod base;
 mod freshness;

@@ -31,7 +31,7 @@ pub struct ChoiceArguments {
 pub enum Side {
     /// What the loop may see and select on
     Search,
-    /// What only `hone prove` touches
+    /// What the loop never touches
     HeldOut,
 }
 
